@@ -1,0 +1,40 @@
+r"""[3] What the logging policy gave to each document: :math:`\omega_0` and :math:`\rho_0`."""
+
+import numpy as np
+
+from cltr.errors import UnsupportedError
+from cltr.interfaces import ClickModel, Policy
+from cltr.types import ClickStatistics, Exposure, Floats, Lists
+
+
+def exact_exposure(
+    scores: Floats, lists: Lists, policy: Policy, click_model: ClickModel, rank_weights: Floats
+) -> Exposure:
+    """From the logging policy's scores, without the log."""
+    top_k = len(rank_weights)
+    ranks = policy.rank_distribution(scores, lists, top_k)
+    return _exposure(ranks, click_model, rank_weights, source="exact")
+
+
+def counted_exposure(
+    statistics: ClickStatistics, click_model: ClickModel, rank_weights: Floats
+) -> Exposure:
+    """From the log, as the paper does: mean over the displays of each query (CIKM'24, Eq. 27)."""
+    displays = np.maximum(statistics.displays_per_document, 1)[:, None]
+    ranks = statistics.impressions[:, : len(rank_weights)] / displays
+    return _exposure(ranks, click_model, rank_weights, source="counted")
+
+
+def _exposure(
+    ranks: Floats, click_model: ClickModel, rank_weights: Floats, *, source: str
+) -> Exposure:
+    try:
+        examination, trust = click_model.affine(len(rank_weights))
+    except UnsupportedError:  # a reward that needs them asks the model itself, which says why
+        examination = trust = np.full(len(rank_weights), np.nan)
+    return Exposure(
+        weights=ranks @ rank_weights,
+        propensities=ranks @ examination,
+        attention=ranks @ (examination + trust),
+        source=source,
+    )

@@ -1,0 +1,124 @@
+"""[6] Policies: scores to distributions over rankings, exactly; and samples of them.
+
+Every function takes flat or padded arrays; ``Lists`` says where each list lies.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.types import Booleans, Floats, Integers, Lists
+
+DEFAULT_ACCURACY = 1e-7
+
+
+@dataclass(frozen=True)
+class PlackettLuce:
+    r"""Documents are drawn rank by rank, without replacement, in proportion to :math:`e^{s_d}`.
+
+    Example:
+        >>> lists = Lists.of_offsets(np.array([0, 2]))
+        >>> weights = PlackettLuce().expected_weights(np.log([3.0, 1.0]), lists, np.array([1.0]))
+        >>> weights.round(6).tolist()  # the first rank goes to them 3 : 1
+        [0.75, 0.25]
+    """
+
+    accuracy: float = DEFAULT_ACCURACY
+    r"""Largest error of :math:`\omega` relative to the largest rank weight."""
+    name: str = "plackett-luce"
+
+    def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
+        r""":math:`\omega`, exact up to ``accuracy``. See ``cltr.race``."""
+        from cltr import race
+
+        out = np.zeros(scores.shape)
+        race.expected_weights(*self._arguments(scores, lists, rank_weights), out.reshape(-1))
+        return out
+
+    def gradient(
+        self, scores: Floats, slopes: Floats, lists: Lists, rank_weights: Floats
+    ) -> Floats:
+        r""":math:`\partial \sum_d g_d \omega_d / \partial s` for slopes g, exact. See ``cltr.race``."""
+        from cltr import race
+
+        flat, *rest = self._arguments(scores, lists, rank_weights)
+        out = np.zeros(scores.shape)
+        slopes = np.ascontiguousarray(slopes, dtype=np.float64).reshape(-1)
+        race.gradient(flat, slopes, *rest, out.reshape(-1))
+        return out
+
+    def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
+        """P(rank(d) = k), ``[..., docs, K]``: the expected weights of each rank alone."""
+        ranks = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
+        return np.stack(ranks, axis=-1)
+
+    def _arguments(self, scores: Floats, lists: Lists, rank_weights: Floats) -> tuple[object, ...]:
+        from cltr import race
+
+        flat = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
+        weights = np.ascontiguousarray(rank_weights, dtype=np.float64)
+        nodes = race.nodes_per_octave(len(weights), self.accuracy)
+        return flat, lists.starts, lists.lengths, weights, nodes, self.accuracy
+
+
+@dataclass(frozen=True)
+class Deterministic:
+    """Documents in order of their scores; ties in the order of the list.
+
+    Example:
+        >>> lists = Lists.of_offsets(np.array([0, 3]))
+        >>> Deterministic().expected_weights(np.array([0.1, 2.0, 1.0]), lists, np.array([1.0, 0.5]))
+        array([0. , 1. , 0.5])
+    """
+
+    name: str = "deterministic"
+
+    def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
+        """The weight of the document's rank, 0 behind the last weighted rank."""
+        weights = np.append(rank_weights, 0.0)
+        return weights[np.minimum(ranks_by_score(scores, lists), len(rank_weights))]
+
+    def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
+        """1 at the document's rank, ``[..., docs, K]``."""
+        return (ranks_by_score(scores, lists)[..., None] == np.arange(top_k)).astype(np.float64)
+
+
+def ranks_by_score(scores: Floats, lists: Lists) -> Integers:
+    """Rank of each document in its list by falling score, from 0; entries of no list rank last.
+
+    Example:
+        >>> ranks_by_score(np.array([1.0, 3.0, 2.0, 5.0]), Lists.of_offsets(np.array([0, 3, 4])))
+        array([2, 0, 1, 0])
+    """
+    flat = np.asarray(scores, dtype=np.float64).reshape(-1)
+    total = int(lists.lengths.sum())
+    firsts = np.cumsum(lists.lengths) - lists.lengths
+    places = np.arange(total) - np.repeat(firsts, lists.lengths)
+    members = np.repeat(lists.starts, lists.lengths) + places
+    owner = np.repeat(np.arange(len(lists.lengths)), lists.lengths)
+    order = np.lexsort((-flat[members], owner))
+    ranks = np.full(flat.shape, np.iinfo(np.int64).max)
+    ranks[members[order]] = places
+    return ranks.reshape(scores.shape)
+
+
+def sample_rankings(
+    scores: Floats, mask: Booleans, *, top_k: int, n_samples: int, rng: np.random.Generator
+) -> Integers:
+    """Draw Plackett-Luce rankings: columns of the documents, ``[queries, samples, K]``.
+
+    Ranks past the end of a list are -1.
+    """
+    from cltr import sampling
+
+    lists = Lists.of_mask(mask)
+    out = np.empty((len(scores), n_samples, top_k), np.int64)
+    flat = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
+    sampling.rankings(flat, *lists, top_k, list_seeds(len(scores), rng), out)
+    return out
+
+
+def list_seeds(n_lists: int, rng: np.random.Generator) -> NDArray[np.uint32]:
+    """One seed per list, so that no result depends on the number of threads."""
+    return rng.integers(2**32, size=n_lists, dtype=np.uint32)

@@ -1,0 +1,46 @@
+"""[6] The exact ranker: the gradient of the objective itself, with no sampling."""
+
+import numpy as np
+from pydantic import Field
+
+from cltr.interfaces import Objective, Ranker
+from cltr.options import Options
+from cltr.policies import DEFAULT_ACCURACY, PlackettLuce
+from cltr.types import Booleans, Floats, Lists
+
+
+class Exact(Ranker):
+    r"""Gradient of any objective of :math:`\omega` under Plackett-Luce, by integration.
+
+    By the chain rule :math:`\partial U/\partial s = \partial (\sum_d g_d \omega_d)/\partial s` with
+    the slopes :math:`g_d = \partial U/\partial \omega_d` held fixed. See ``cltr.race``.
+    """
+
+    name = "exact"
+
+    class Options(Options):
+        """How exact."""
+
+        accuracy: float = Field(
+            DEFAULT_ACCURACY,
+            ge=1e-13,
+            le=1e-3,
+            description="largest error of an expected weight; smaller is slower.",
+        )
+
+    options: "Exact.Options"
+
+    @property
+    def policy(self) -> PlackettLuce:  # type: ignore[override]
+        return PlackettLuce(accuracy=self.options.accuracy)
+
+    def gradient(
+        self,
+        scores: Floats,
+        mask: Booleans,
+        rank_weights: Floats,
+        objective: Objective,
+        rng: np.random.Generator,
+    ) -> Floats:
+        del rng
+        return self.policy.gradient(scores, objective.slope, Lists.of_mask(mask), rank_weights)

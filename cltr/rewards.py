@@ -1,0 +1,27 @@
+"""[4] The two rewards that need no correction: clicks as they are, and the truth."""
+
+from cltr.interfaces import RewardFunction
+from cltr.types import ClickData, Floats
+
+
+class Naive(RewardFunction):
+    r"""Clicks as they are: :math:`\mu_d = \text{ctr}_d`, clicks per display of the query.
+
+    Biased by position and trust: what one gets without counterfactual correction.
+    """
+
+    name = "naive"
+
+    def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
+        del propensity_clip
+        return data.statistics.click_rate
+
+
+class Labels(RewardFunction):
+    r"""The true relevance, from judgements: :math:`\mu_d = P(R=1)`. The skyline's reward."""
+
+    name = "labels"
+
+    def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
+        del propensity_clip
+        return data.dataset.relevance

@@ -1,0 +1,239 @@
+"""What flows between the stages, each type named by what has been added to it. All are frozen.
+
+Arrays are flat: the last axis runs over all documents of all queries, and ``offsets`` says where
+each query's list begins. Nothing is padded until it reaches a ranker.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.errors import DataError
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Booleans: TypeAlias = NDArray[np.bool_]
+
+SPLITS = ("train", "valid", "test")
+
+
+class Lists(NamedTuple):
+    """Where each query's documents lie in a flat (or raveled padded) array.
+
+    Example:
+        >>> Lists.of_offsets(np.array([0, 2, 5])).lengths
+        array([2, 3])
+        >>> Lists.of_mask(np.array([[True, True, False], [True, True, True]])).starts
+        array([0, 3])
+    """
+
+    starts: Integers
+    lengths: Integers
+
+    @classmethod
+    def of_offsets(cls, offsets: Integers) -> "Lists":
+        """Lists that lie end to end."""
+        return cls(offsets[:-1].astype(np.int64), np.diff(offsets).astype(np.int64))
+
+    @classmethod
+    def of_mask(cls, mask: Booleans) -> "Lists":
+        """Rows of a padded array, ``mask`` True for real documents, padding at the end."""
+        rows, width = mask.shape
+        return cls(np.arange(rows, dtype=np.int64) * width, mask.sum(-1).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Judged queries: one list of documents with features and grades for each query."""
+
+    features: NDArray[np.float32]
+    """``[docs, features]``"""
+    labels: Floats
+    """Grades, ``[docs]``."""
+    offsets: Integers
+    """``[queries + 1]``: the documents of query q are ``offsets[q]:offsets[q + 1]``."""
+    query_ids: NDArray[Any]
+    document_ids: NDArray[Any]
+    splits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Query ranges by name: ``{"train": (first, last + 1), ...}``."""
+    highest_grade: float = 4.0
+    name: str = ""
+    source: str = ""
+    """Where it was read from; ``demo`` for the embedded data."""
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_documents(self) -> int:
+        return int(self.offsets[-1] - self.offsets[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.features.shape[1])
+
+    @cached_property
+    def lists(self) -> Lists:
+        return Lists.of_offsets(self.offsets)
+
+    @cached_property
+    def relevance(self) -> Floats:
+        """P(R=1) = grade / highest grade, ``[docs]`` (the paper's 0.25 * rel)."""
+        return self.labels / max(self.highest_grade, 1.0)
+
+    def part(self, split: str) -> "Dataset":
+        """One split as a data set of its own; views, no copies."""
+        if split not in self.splits:
+            raise DataError(
+                f"{self.name or 'data set'}: no split '{split}'; it has {', '.join(self.splits)}"
+            )
+        return self.queries(*self.splits[split])
+
+    def queries(self, first: int, last: int) -> "Dataset":
+        """Queries ``first`` to ``last - 1`` as a data set of their own; views, no copies."""
+        start, stop = int(self.offsets[first]), int(self.offsets[last])
+        return replace(
+            self,
+            features=self.features[start:stop],
+            labels=self.labels[start:stop],
+            offsets=self.offsets[first : last + 1] - start,
+            query_ids=self.query_ids[first:last],
+            document_ids=self.document_ids[start:stop],
+            splits={},
+        )
+
+    def documents_of(self, split: str) -> slice:
+        """The rows of a split's documents in the whole data set."""
+        first, last = self.splits[split]
+        return slice(int(self.offsets[first]), int(self.offsets[last]))
+
+
+@dataclass(frozen=True)
+class ClickLog:
+    """Interactions, one row each; a chunk of a log is a log."""
+
+    queries: Integers
+    """Index of the query, ``[interactions]``."""
+    documents: Integers
+    """Shown documents in order, as flat indices, ``[interactions, K]``; -1 where the list ended."""
+    clicks: Booleans
+    """``[interactions, K]``"""
+    context: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Columns such as device, time or user, ``[interactions]`` each."""
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def top_k(self) -> int:
+        return int(self.documents.shape[1])
+
+
+@dataclass(frozen=True)
+class ClickStatistics:
+    """Impressions and clicks per document and rank; its size does not depend on N.
+
+    Statistics of the same lists add up, so logs of many days or machines can be merged.
+    """
+
+    impressions: Integers
+    """n(d, k), ``[docs, K]``."""
+    clicks: Integers
+    """c(d, k), ``[docs, K]``."""
+    displays: Integers
+    """N_q, interactions per query, ``[queries]``."""
+    offsets: Integers
+    """``[queries + 1]``"""
+
+    def __add__(self, other: "ClickStatistics") -> "ClickStatistics":
+        if self.impressions.shape != other.impressions.shape or not np.array_equal(
+            self.offsets, other.offsets
+        ):
+            raise DataError(
+                "statistics of different lists cannot be added: shapes "
+                f"{self.impressions.shape} and {other.impressions.shape}"
+            )
+        return replace(
+            self,
+            impressions=self.impressions + other.impressions,
+            clicks=self.clicks + other.clicks,
+            displays=self.displays + other.displays,
+        )
+
+    @property
+    def n_interactions(self) -> int:
+        return int(self.displays.sum())
+
+    @property
+    def top_k(self) -> int:
+        return int(self.impressions.shape[1])
+
+    @cached_property
+    def query_weights(self) -> Floats:
+        """N_q / N, ``[queries]``; all 0 when nothing was logged."""
+        return self.displays / max(self.n_interactions, 1)
+
+    @cached_property
+    def displays_per_document(self) -> Integers:
+        """N_q of each document's query, ``[docs]``."""
+        return np.repeat(self.displays, np.diff(self.offsets))
+
+    @cached_property
+    def click_rate(self) -> Floats:
+        """Clicks per display of the query, whether the document was shown or not, ``[docs]``."""
+        return _per_display(self.clicks.sum(-1), self.displays_per_document)
+
+    def average(self, rank_values: Floats) -> Floats:
+        """Mean over the query's displays of a value of the shown rank (0 when not shown).
+
+        With the click model's examination it is the paper's alpha-bar, with its trust beta-bar.
+        """
+        return _per_display(self.impressions @ rank_values, self.displays_per_document)
+
+
+def _per_display(totals: NDArray[Any], displays: Integers) -> Floats:
+    return np.divide(totals, displays, out=np.zeros(len(displays)), where=displays > 0)
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What the logging policy gave to each document, and how this is known."""
+
+    weights: Floats
+    r"""Expected metric weight :math:`\omega_0`, ``[docs]``."""
+    propensities: Floats
+    r"""Expected examination :math:`\rho_0 = E[\alpha_k]`, ``[docs]``."""
+    attention: Floats
+    r""":math:`E[\alpha_k + \beta_k]`, the most clicks a document can get, ``[docs]``."""
+    source: str = "exact"
+    """``exact`` (from the logging policy's scores) or ``counted`` (from the log)."""
+
+
+@dataclass(frozen=True)
+class ClickData:
+    """All that is known of one split when rewards are made: lists, clicks, exposure."""
+
+    dataset: Dataset
+    statistics: ClickStatistics
+    exposure: Exposure
+
+
+@dataclass(frozen=True)
+class Rewards:
+    r"""One relevance estimate :math:`\mu(d)` per document, and who made it."""
+
+    values: Floats
+    """``[docs]``"""
+    source: str
+
+
+class Affine(NamedTuple):
+    r"""Clicks affine in relevance: :math:`P(C=1 | d, k) = \alpha_k R_d + \beta_k`, ``[K]`` each."""
+
+    examination: Floats
+    trust: Floats
