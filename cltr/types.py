@@ -29,6 +29,8 @@ class Lists(NamedTuple):
         array([2, 3])
         >>> Lists.of_mask(np.array([[True, True, False], [True, True, True]])).starts
         array([0, 3])
+        >>> Lists.of_mask(np.array([[True, True, False], [True, True, True]])).members
+        array([0, 1, 3, 4, 5])
     """
 
     starts: Integers
@@ -44,6 +46,22 @@ class Lists(NamedTuple):
         """Rows of a padded array, ``mask`` True for real documents, padding at the end."""
         rows, width = mask.shape
         return cls(np.arange(rows, dtype=np.int64) * width, mask.sum(-1).astype(np.int64))
+
+    @property
+    def owners(self) -> Integers:
+        """Which list each real document belongs to, list by list."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    @property
+    def places(self) -> Integers:
+        """Place of each real document in its own list, from 0, list by list."""
+        firsts = np.cumsum(self.lengths) - self.lengths
+        return np.arange(int(self.lengths.sum())) - np.repeat(firsts, self.lengths)
+
+    @property
+    def members(self) -> Integers:
+        """Where each real document lies in the flat (raveled) array, list by list."""
+        return np.repeat(self.starts, self.lengths) + self.places
 
 
 @dataclass(frozen=True)
@@ -62,8 +80,8 @@ class Dataset:
     """Query ranges by name: ``{"train": (first, last + 1), ...}``."""
     highest_grade: float = 4.0
     name: str = ""
-    source: str = ""
-    """Where it was read from; ``demo`` for the embedded data."""
+    fingerprint: str = ""
+    """Hash of the content, quoted in results."""
 
     @property
     def n_queries(self) -> int:
@@ -197,7 +215,8 @@ class ClickStatistics:
 
 
 def _per_display(totals: NDArray[Any], displays: Integers) -> Floats:
-    return np.divide(totals, displays, out=np.zeros(len(displays)), where=displays > 0)
+    means: Floats = np.divide(totals, displays, out=np.zeros(len(displays)), where=displays > 0)
+    return means
 
 
 @dataclass(frozen=True)
@@ -212,6 +231,31 @@ class Exposure:
     r""":math:`E[\alpha_k + \beta_k]`, the most clicks a document can get, ``[docs]``."""
     source: str = "exact"
     """``exact`` (from the logging policy's scores) or ``counted`` (from the log)."""
+
+    def inverse_propensities(self, examined: Floats, *, propensity_clip: float = 0.0) -> Floats:
+        r""":math:`1 / \max(\rho_0, \tau)`, ``[docs]``; 0 for a document that cannot be examined.
+
+        Args:
+            examined: what the log says was examined, :math:`\bar\alpha`, ``[docs]``. A document
+                with :math:`\rho_0 = 0` must have none of it, or the exposure is not of this log.
+            propensity_clip: :math:`\tau`; 0 does not clip.
+
+        Example:
+            >>> exposure = Exposure(*3 * [np.array([0.5, 0.1, 0.0])])
+            >>> exposure.inverse_propensities(np.array([0.4, 0.2, 0.0]))
+            array([ 2., 10.,  0.])
+            >>> exposure.inverse_propensities(np.zeros(3), propensity_clip=0.25)
+            array([2., 4., 4.])
+        """
+        propensities = np.maximum(self.propensities, propensity_clip)
+        possible = propensities > 0
+        contradicted = int((~possible & (examined != 0)).sum())
+        if contradicted:
+            raise DataError(
+                f"{contradicted} displayed documents have no positive propensity in the "
+                f"{self.source} exposure, so it is not that of this log; count it from the log"
+            )
+        return np.divide(1.0, propensities, out=np.zeros(len(possible)), where=possible)
 
 
 @dataclass(frozen=True)
