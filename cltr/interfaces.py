@@ -45,6 +45,9 @@ class Component:
     class Options(Options):
         """No options."""
 
+    options: Any
+    """Checked; a component with options of its own says ``options: "Mine.Options"``."""
+
     def __init__(self, **options: Any) -> None:
         self.options = self.Options.parse(options, owner=self.name)
 
