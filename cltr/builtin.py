@@ -32,3 +32,10 @@ def cltr_rankers() -> list[type[Any]]:
     from cltr.rankers import Exact
 
     return [Exact]
+
+
+@hookimpl
+def cltr_scorers() -> list[type[Any]]:
+    from cltr.scorers import Linear, Mlp
+
+    return [Mlp, Linear]

@@ -63,6 +63,47 @@ class PlackettLuce:
 
 
 @dataclass(frozen=True)
+class Gaussian:
+    r"""Documents in order of :math:`s_d + \sigma\epsilon_d` with normal noise :math:`\epsilon`.
+
+    Example:
+        >>> lists = Lists.of_offsets(np.array([0, 2]))
+        >>> Gaussian().expected_weights(np.zeros(2), lists, np.array([1.0, 0.5])).round(6)
+        array([0.75, 0.75])
+    """
+
+    sigma: float = 1.0
+    """Standard deviation of the noise; smaller is nearer to ``Deterministic``."""
+    accuracy: float = DEFAULT_ACCURACY
+    r"""Largest error of :math:`\omega` relative to the largest rank weight."""
+    name: str = "gaussian"
+
+    def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
+        r""":math:`\omega`, exact up to ``accuracy``. See ``cltr.gaussian``."""
+        from statistics import NormalDist
+
+        from cltr import gaussian, race
+
+        weights = np.ascontiguousarray(rank_weights, dtype=np.float64)
+        out = np.zeros(scores.shape)
+        gaussian.expected_weights(
+            np.ascontiguousarray(scores, dtype=np.float64).reshape(-1) / self.sigma,
+            *lists,
+            weights,
+            race.nodes_per_octave(len(weights), self.accuracy),
+            self.accuracy,
+            -NormalDist().inv_cdf(self.accuracy / 2),
+            out.reshape(-1),
+        )
+        return out
+
+    def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
+        """P(rank(d) = k), ``[..., docs, K]``: the expected weights of each rank alone."""
+        ranks = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
+        return np.stack(ranks, axis=-1)
+
+
+@dataclass(frozen=True)
 class Deterministic:
     """Documents in order of their scores; ties in the order of the list.
 
@@ -92,15 +133,25 @@ def ranks_by_score(scores: Floats, lists: Lists) -> Integers:
         array([2, 0, 1, 0])
     """
     flat = np.asarray(scores, dtype=np.float64).reshape(-1)
-    total = int(lists.lengths.sum())
-    firsts = np.cumsum(lists.lengths) - lists.lengths
-    places = np.arange(total) - np.repeat(firsts, lists.lengths)
-    members = np.repeat(lists.starts, lists.lengths) + places
-    owner = np.repeat(np.arange(len(lists.lengths)), lists.lengths)
-    order = np.lexsort((-flat[members], owner))
+    members = lists.members
+    order = np.lexsort((-flat[members], lists.owners))
     ranks = np.full(flat.shape, np.iinfo(np.int64).max)
-    ranks[members[order]] = places
+    ranks[members[order]] = lists.places
     return ranks.reshape(scores.shape)
+
+
+def places_by_score(scores: Floats, lists: Lists) -> Integers:
+    """The other way round: the place in its list of the document at each rank, flat.
+
+    Example:
+        >>> places_by_score(np.array([1.0, 3.0, 2.0, 5.0]), Lists.of_offsets(np.array([0, 3, 4])))
+        array([1, 2, 0, 0])
+    """
+    flat = np.asarray(scores, dtype=np.float64).reshape(-1)
+    order = np.lexsort((-flat[lists.members], lists.owners))
+    places = np.zeros(flat.shape, np.int64)
+    places[lists.members] = lists.places[order]
+    return places
 
 
 def sample_rankings(
@@ -115,7 +166,8 @@ def sample_rankings(
     lists = Lists.of_mask(mask)
     out = np.empty((len(scores), n_samples, top_k), np.int64)
     flat = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
-    sampling.rankings(flat, *lists, top_k, list_seeds(len(scores), rng), out)
+    orders = places_by_score(flat, lists)
+    sampling.rankings(flat, orders, *lists, top_k, list_seeds(len(scores), rng), out)
     return out
 
 

@@ -1,6 +1,6 @@
 r"""[6] Draw Plackett-Luce rankings, compiled: O(K + log D) a rank, not D random numbers.
 
-Documents are sorted by score once per list, with ``tails[j]`` the rate of all documents from the
+Documents are sorted by score once per list (``orders``), with ``tails[j]`` the rate of all documents from the
 j-th on. A draw leaves out the documents that are already ranked: it starts behind the unbroken run
 of ranked documents at the top (so the mass that remains is never a small difference of large
 numbers, however peaked the policy) and steps over the other holes.
@@ -13,18 +13,19 @@ import math
 import numpy as np
 from numba import njit, prange
 
+FLOOR = -600.0
+"""As in ``cltr.race``: scores further below the list's highest count as this far below."""
 _JIT = {"cache": True, "error_model": "numpy"}
 
 
 @njit(**_JIT)
-def _sorted_tails(scores):
-    """Documents by falling score, and the rate of all from the j-th on (0 behind the last)."""
-    order = np.argsort(-scores)
+def _tails(scores, order):
+    """The rate of all documents from the j-th best on; 0 behind the last."""
     tails = np.zeros(len(scores) + 1)
     highest = scores[order[0]]
     for j in range(len(scores) - 1, -1, -1):
-        tails[j] = tails[j + 1] + math.exp(max(scores[order[j]] - highest, -600.0))
-    return order, tails
+        tails[j] = tails[j + 1] + math.exp(max(scores[order[j]] - highest, FLOOR))
+    return tails
 
 
 @njit(**_JIT)
@@ -85,13 +86,14 @@ def _draw(tails, holes, n_holes, places, depth):
 
 
 @njit(parallel=True, **_JIT)
-def rankings(scores, starts, lengths, top_k, seeds, out):
+def rankings(scores, orders, starts, lengths, top_k, seeds, out):
     """Fill ``out[q, s, k]`` with the place in list q of the document at rank k; -1 past its end."""
     for q in prange(len(starts)):
         np.random.seed(seeds[q])
         out[q] = -1
         if lengths[q] > 0:
-            order, tails = _sorted_tails(scores[starts[q] : starts[q] + lengths[q]])
+            order = orders[starts[q] : starts[q] + lengths[q]]
+            tails = _tails(scores[starts[q] : starts[q] + lengths[q]], order)
             depth = min(top_k, lengths[q])
             holes = np.empty(depth, np.int64)
             places = np.empty(depth, np.int64)
@@ -102,12 +104,13 @@ def rankings(scores, starts, lengths, top_k, seeds, out):
 
 
 @njit(parallel=True, **_JIT)
-def ragged_rankings(scores, starts, lengths, displays, rows, top_k, seeds, out):
+def ragged_rankings(scores, orders, starts, lengths, displays, rows, top_k, seeds, out):
     """As :func:`rankings`, ``displays[q]`` of them from row ``rows[q]`` on, as flat indices."""
     for q in prange(len(starts)):
         np.random.seed(seeds[q])
         if lengths[q] > 0 and displays[q] > 0:
-            order, tails = _sorted_tails(scores[starts[q] : starts[q] + lengths[q]])
+            order = orders[starts[q] : starts[q] + lengths[q]]
+            tails = _tails(scores[starts[q] : starts[q] + lengths[q]], order)
             depth = min(top_k, lengths[q])
             holes = np.empty(depth, np.int64)
             places = np.empty(depth, np.int64)
@@ -143,45 +146,74 @@ def _binomial(n, p):
 
 
 @njit(**_JIT)
-def _split(tails, holes, n_holes, places, depth, n, order, counts):
-    """Count n rankings that share the places drawn so far: split n over the next rank."""
-    free = len(tails) - 1 - n_holes
-    if n <= 2 * free:  # cheaper to draw them one by one
-        shared = holes[:n_holes].copy()
-        for _ in range(n):
-            holes[:n_holes] = shared
-            _draw(tails, holes, n_holes, places, depth)
-            for k in range(n_holes, depth):
-                counts[order[places[k]], k] += 1
-        holes[:n_holes] = shared
-        return 0
-    # The rate of all free places from j on, summed from the light end.
-    rest = np.empty(len(tails))
-    rest[-1] = 0.0
-    h = n_holes - 1
-    for j in range(len(tails) - 2, -1, -1):
-        taken = h >= 0 and holes[h] == j
-        rest[j] = rest[j + 1] + (0.0 if taken else tails[j] - tails[j + 1])
-        if taken:
+def _draw_each(tails, ranked, level, n, depth, order, counts):
+    """Count n rankings that share their first ``level`` places, one by one."""
+    holes = np.empty(depth, np.int64)
+    places = np.empty(depth, np.int64)
+    for _ in range(n):
+        holes[:level] = ranked[:level]
+        _draw(tails, holes, level, places, depth)
+        for k in range(level, depth):
+            counts[order[places[k]], k] += 1
+
+
+@njit(**_JIT)
+def _split(tails, ranked, level, n, shares):
+    """Split n over the free places of the next rank: a multinomial, binomial by binomial."""
+    last = len(tails) - 1
+    # The rate of the free places from j on, summed from the light end.
+    rest = np.empty(last + 1)
+    rest[last] = 0.0
+    h = level - 1
+    for j in range(last - 1, -1, -1):
+        if h >= 0 and ranked[h] == j:
+            rest[j] = rest[j + 1]
             h -= 1
-    left = n
-    for j in range(len(tails) - 1):
-        rate = rest[j] - rest[j + 1]
-        if rate > 0.0 and left > 0:
-            share = left if rest[j + 1] == 0.0 else _binomial(left, rate / rest[j])
-            left -= share
-            if share > 0:
-                counts[order[j], n_holes] += share
-                if n_holes + 1 < depth:
-                    deeper = np.empty(depth, np.int64)
-                    deeper[:n_holes] = holes[:n_holes]
-                    _insert(deeper, n_holes, j)
-                    _split(tails, deeper, n_holes + 1, places, depth, share, order, counts)
-    return 0
+        else:
+            rest[j] = rest[j + 1] + (tails[j] - tails[j + 1])
+    for j in range(last):
+        shares[j] = 0
+        if n > 0 and rest[j] > rest[j + 1]:
+            certain = rest[j + 1] == 0.0
+            shares[j] = n if certain else _binomial(n, (rest[j] - rest[j + 1]) / rest[j])
+            n -= shares[j]
+
+
+@njit(**_JIT)
+def _count_list(tails, n, depth, order, counts):
+    """Count n rankings of one list: split down the ranks while a beginning has many of them."""
+    last = len(tails) - 1
+    shares = np.zeros((depth, last), np.int64)
+    ranked = np.zeros((depth, depth), np.int64)
+    nexts = np.zeros(depth, np.int64)
+    if n <= 2 * last:
+        _draw_each(tails, ranked[0], 0, n, depth, order, counts)
+        return
+    _split(tails, ranked[0], 0, n, shares[0])
+    level = 0
+    while level >= 0:
+        j = nexts[level]
+        if j == last:
+            level -= 1
+            continue
+        nexts[level] += 1
+        share = shares[level, j]
+        counts[order[j], level] += share
+        if share == 0 or level + 1 == depth:
+            continue
+        deeper = ranked[level + 1]
+        deeper[:level] = ranked[level, :level]
+        _insert(deeper, level, j)
+        if share <= 2 * (last - level - 1):  # cheaper to draw them one by one
+            _draw_each(tails, deeper, level + 1, share, depth, order, counts)
+        else:
+            level += 1
+            _split(tails, deeper, level, share, shares[level])
+            nexts[level] = 0
 
 
 @njit(parallel=True, **_JIT)
-def rank_counts(scores, starts, lengths, displays, top_k, seeds, out):
+def rank_counts(scores, orders, starts, lengths, displays, top_k, seeds, out):
     """Fill ``out[d, k]``: how often d was at rank k in ``displays[q]`` rankings of its list.
 
     Exactly as if each ranking had been drawn, but rankings with a common beginning are drawn
@@ -192,8 +224,6 @@ def rank_counts(scores, starts, lengths, displays, top_k, seeds, out):
         chunk = out[starts[q] : starts[q] + lengths[q]]
         chunk[:] = 0
         if lengths[q] > 0 and displays[q] > 0:
-            order, tails = _sorted_tails(scores[starts[q] : starts[q] + lengths[q]])
-            depth = min(top_k, lengths[q])
-            holes = np.empty(depth, np.int64)
-            places = np.empty(depth, np.int64)
-            _split(tails, holes, 0, places, depth, displays[q], order, chunk)
+            order = orders[starts[q] : starts[q] + lengths[q]]
+            tails = _tails(scores[starts[q] : starts[q] + lengths[q]], order)
+            _count_list(tails, displays[q], min(top_k, lengths[q]), order, chunk)

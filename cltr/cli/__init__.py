@@ -1,5 +1,105 @@
-"""The command line."""
+"""The command line: names and summaries here, each command in its own file, loaded when invoked."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+COMMANDS = {
+    "train": "Learn a ranker from clicks; the main job.",
+    "evaluate": "Judge a finished run: metrics and the safety certificate.",
+    "simulate": "Draw a click log of a production ranker and its users.",
+    "data": "Import judged data, or look at a data set.",
+    "plugins": "Show what is installed, by whom, with which options.",
+}
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """Commands are imported when they are invoked; every error is one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"cltr.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            raise click.UsageError(
+                f"no command '{args[0]}'; there are: {', '.join(COMMANDS)}.{hint}", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
+        """Run, and turn whatever goes wrong into one line and an exit code."""
+        try:
+            code = super().main(*args, standalone_mode=False, **kwargs)
+        except click.UsageError as error:
+            help_hint = f" (see '{error.ctx.command_path} --help')" if error.ctx else ""
+            _fail(error.format_message() + help_hint, error.exit_code)
+        except click.ClickException as error:
+            _fail(error.format_message(), error.exit_code)
+        except click.Abort:
+            _fail("interrupted", INTERRUPTED)
+        except BrokenPipeError:
+            sys.stderr.close()
+            sys.exit(1)
+        except Exception as error:
+            _fail_on(error)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail_on(error: Exception) -> None:
+    """An error of ours is shown as it is; another one is a bug, and says how to see more."""
+    from cltr.errors import CltrError
+
+    if "--verbose" in sys.argv:
+        raise error
+    if isinstance(error, CltrError):
+        _fail(str(error), error.exit_code)
+    if isinstance(error, MemoryError):
+        _fail("not enough memory; use fewer queries or a smaller --top-k", 1)
+    first = (str(error).splitlines() or [""])[0]
+    _fail(f"internal error: {type(error).__name__}: {first}; run again with --verbose", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    click.echo(f"Error: {message}", err=True)
+    sys.exit(code)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: cltr train --estimator prpo --reward dr",
+)
+@click.version_option(package_name="cltr", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Safe counterfactual learning to rank from clicks.
+
+    Learn a ranker from click logs with PRPO, safe or plain estimators over any reward, and see how
+    much damage is possible at worst before users do.
+    """
 
 
 def main() -> None:
-    """Run the command line."""
+    """Entry point of the ``cltr`` script."""
+    cli(prog_name="cltr")

@@ -1,0 +1,94 @@
+r"""[7] The safety certificate: how much damage is possible at worst.
+
+From :math:`\omega` and :math:`\omega_0` alone: no assumption on clicks, users or relevance.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from cltr.interfaces import Estimator
+from cltr.metrics import sum_lists
+from cltr.types import Floats, Lists
+
+
+def ratio_extremes(
+    weights: Floats, logging_weights: Floats, lists: Lists
+) -> tuple[Floats, Floats]:
+    r"""Smallest and largest :math:`\omega/\omega_0` of every query, ``[queries]``.
+
+    0/0 counts as 1: a document that neither policy shows has not moved.
+    """
+    settled = (logging_weights <= 0) & (weights <= 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(settled, 1.0, weights / logging_weights)
+    filled = lists.lengths > 0
+    low = np.ones(len(lists.lengths))
+    high = np.ones(len(lists.lengths))
+    if filled.any():
+        low[filled] = np.minimum.reduceat(ratio, lists.starts[filled])
+        high[filled] = np.maximum.reduceat(ratio, lists.starts[filled])
+    return low, high
+
+
+def worst_losses(
+    weights: Floats, logging_weights: Floats, lists: Lists, *, at_most: int | None = None
+) -> Floats:
+    r"""The most each query's metric can fall, as a share of its list's total weight, ``[queries]``.
+
+    .. math:: \max_{R \in [0,1]} \frac{U(\pi_0) - U(\pi)}{Z_q}
+              = \frac{1}{Z_q} \sum_d (\omega_{0,d} - \omega_d)_+
+
+    Args:
+        weights: :math:`\omega`, ``[docs]``.
+        logging_weights: :math:`\omega_0`, ``[docs]``.
+        lists: where each query's documents lie, end to end.
+        at_most: only this many documents of a query are relevant: the m largest terms.
+    """
+    losses = np.maximum(logging_weights - weights, 0.0)
+    if at_most is not None:
+        from cltr.policies import ranks_by_score
+
+        losses = losses * (ranks_by_score(losses, lists) < at_most)
+    total = sum_lists(logging_weights, lists)
+    return np.divide(sum_lists(losses, lists), total, out=np.zeros(len(total)), where=total > 0)
+
+
+def certify(
+    weights: Floats,
+    logging_weights: Floats,
+    lists: Lists,
+    *,
+    estimator: Estimator,
+    query_weights: Floats | None = None,
+) -> dict[str, Any]:
+    r"""What can be promised of a policy, whatever is relevant.
+
+    Args:
+        weights: :math:`\omega` of the served policy, ``[docs]``.
+        logging_weights: :math:`\omega_0`, ``[docs]``.
+        lists: where each query's documents lie, end to end.
+        estimator: says which documents lie outside its band, if it has one.
+        query_weights: P(q), ``[queries]``; equal by default.
+    """
+    n_queries = len(lists.lengths)
+    share = np.full(n_queries, 1 / max(n_queries, 1)) if query_weights is None else query_weights
+    ratio_min, ratio_max = ratio_extremes(weights, logging_weights, lists)
+    quantiles = np.quantile(ratio_min, [0.05, 0.25, 0.5]) if n_queries else np.ones(3)
+    outside = estimator.outside(weights, logging_weights)
+    return {
+        "ratio_min": float(ratio_min.min(initial=np.inf)),
+        "ratio_min_p05": float(quantiles[0]),
+        "ratio_min_p25": float(quantiles[1]),
+        "ratio_min_p50": float(quantiles[2]),
+        "ratio_max": float(ratio_max.max(initial=-np.inf)),
+        "worst_loss": float(share @ worst_losses(weights, logging_weights, lists)),
+        "worst_loss_1": float(share @ worst_losses(weights, logging_weights, lists, at_most=1)),
+        "worst_loss_3": float(share @ worst_losses(weights, logging_weights, lists, at_most=3)),
+        "documents_outside": None if outside is None else float(outside.mean()),
+        "queries_outside": None if outside is None else _queries_outside(outside, lists),
+    }
+
+
+def _queries_outside(outside: Any, lists: Lists) -> float:
+    return float((sum_lists(outside.astype(np.float64), lists) > 0).mean())

@@ -1,0 +1,74 @@
+"""``cltr train``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cltr.cli.options import gather, run_options, shared, warn_about_plugins
+
+
+@click.command(
+    "train",
+    epilog="""\b
+Examples:
+  cltr train --estimator prpo --reward dr
+  cltr train --estimator safe-dr -n 1e6 --seed 3
+  cltr train --data mslr.h5 -o estimator.clip=0.1 -o training.epochs=20 --out runs/try
+  cltr train --users adversarial -o estimator.clip=1 -o estimator.rollback=1
+  cltr train --config runs/try/run.toml""",
+)
+@click.option("--estimator", metavar="NAME", help="What is maximised.  [prpo]")
+@click.option("--reward", metavar="NAME", help="Clicks to relevance estimates.  [dr]")
+@click.option("--ranker", metavar="NAME", help="Slopes to gradients.  [exact]")
+@run_options
+@click.option("--metric", metavar="NAME", help="Weights of ranks in training.  [dcg]")
+@click.option(
+    "--init",
+    type=click.Choice(["production", "random"]),
+    help="Where training starts.  [production]",
+)
+@click.option(
+    "--exposure",
+    type=click.Choice(["exact", "counted"]),
+    help="Logging exposure from production's scores or from the log.  [exact]",
+)
+@click.option("--skyline/--no-skyline", default=None, help="Also train on all judgements.  [yes]")
+@click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [runs/NNN-...]")
+@click.option(
+    "--resume", type=click.Path(path_type=Path), metavar="RUN", help="Go on with a stopped run."
+)
+@shared
+def command(
+    assignments: tuple[str, ...],
+    config: Path | None,
+    out: Path | None,
+    resume: Path | None,
+    as_json: bool,
+    verbose: bool,
+    **flags: Any,
+) -> None:
+    """Learn a ranker from clicks; the main job.
+
+    Without --data it uses the embedded demo data. A production ranker is trained on 3 % of the
+    training queries, users click on what it shows, the estimator learns from these clicks, and the
+    result stands beside production and the skyline, with what could go wrong at worst.
+    """
+    del verbose
+    warn_about_plugins()
+    given = {key: value for key, value in flags.items() if value is not None}
+    if resume is not None and (given or assignments or config or out):
+        raise click.UsageError("--resume takes everything from the run itself; give it alone")
+
+    from cltr import jobs
+    from cltr.cli.output import live_progress, print_result
+    from cltr.config import resolve
+
+    with live_progress() as progress:
+        if resume is not None:
+            result = jobs.resume(resume, progress=progress)
+        else:
+            owner = str(config) if config else "option"
+            chosen = resolve(gather(flags, assignments, config), owner=owner)
+            result = jobs.train(chosen, out=out, progress=progress)
+    print_result(result, as_json=as_json)

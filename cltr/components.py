@@ -1,0 +1,68 @@
+"""Names to components: what a configuration asks for, built and checked."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cltr.clickmodels import Adversarial
+from cltr.config import Choice, RunConfig
+from cltr.interfaces import ClickModel, Component, Estimator, Ranker, RewardFunction, Scorer
+from cltr.plugins import registry
+
+
+@dataclass(frozen=True)
+class Components:
+    """All that a run is composed of."""
+
+    click_model: ClickModel
+    users: ClickModel
+    reward: RewardFunction
+    estimator: Estimator
+    ranker: Ranker
+    scorer: Scorer
+
+
+def build(role: str, choice: Choice, *, owner: str = "", **parts: Any) -> Any:
+    """A component by role and name, its options checked; errors name ``owner.key``."""
+    component = registry().find(role, choice.name)
+    component.Options.parse(choice.options, owner=owner or role)
+    return component(**parts, **choice.options)
+
+
+def compose(config: RunConfig) -> Components:
+    """The components that a configuration names."""
+    click_model = build("click-model", config.click_model)
+    reward = build("reward", config.reward)
+    return Components(
+        click_model=click_model,
+        users=_users(config, click_model),
+        reward=reward,
+        estimator=build("estimator", config.estimator, reward=reward),
+        ranker=build("ranker", config.ranker),
+        scorer=build("scorer", config.scorer),
+    )
+
+
+def _users(config: RunConfig, assumed: ClickModel) -> ClickModel:
+    if config.users is None:
+        return assumed
+    if config.users.name != Adversarial.name:
+        users: ClickModel = build("click-model", config.users, owner="users")
+        return users
+    reversed_name = config.users.options.get("of")
+    model = build("click-model", Choice(name=reversed_name)) if reversed_name else assumed
+    users = build("click-model", config.users, owner="users", model=model)
+    return users
+
+
+def resolved(config: RunConfig, parts: Components) -> RunConfig:
+    """The configuration with every default of every component written out."""
+
+    def full(component: Component) -> dict[str, Any]:
+        return {"name": component.name, **component.options.model_dump(mode="json")}
+
+    values = config.model_dump(mode="json", exclude_none=True)
+    for role in ("click_model", "reward", "estimator", "ranker", "scorer"):
+        values[role] = full(getattr(parts, role))
+    if not config.log:
+        values["users"] = full(parts.users)
+    return RunConfig.parse(values, owner="run file")

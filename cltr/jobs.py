@@ -1,0 +1,170 @@
+"""What a command does from start to end: a run in its folder, a policy judged again."""
+
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+from cltr import __version__, pipeline
+from cltr.components import Components, compose, resolved
+from cltr.config import RunConfig, resolve
+from cltr.errors import UsageError
+from cltr.evaluation import blend_for_loss
+from cltr.pipeline import Production, Progress
+from cltr.plugins import registry
+from cltr.runs import RunFolder
+from cltr.training import TrainingState, score
+from cltr.types import Dataset
+
+
+def train(
+    config: RunConfig, *, out: Path | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
+    """A new run, in ``out`` or in the next folder below ``runs/``."""
+    parts = compose(config)
+    dataset = pipeline.load_data(config.data)
+    folder = RunFolder.create(out, label=f"{parts.estimator.name}-{parts.reward.name}")
+    config = resolved(config, parts)
+    config = config.model_copy(update={"provenance": provenance(dataset)})
+    folder.write_text("run.toml", config.to_toml())
+    return _run(config, parts, dataset, folder, progress or Progress())
+
+
+def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
+    """Go on with a run that was interrupted, to the result it would have had."""
+    folder = RunFolder.open(path)
+    if (path / "result.json").exists():
+        raise UsageError(f"{path}: the run is finished; see cltr evaluate {path}")
+    config = read_config(folder)
+    parts = compose(config)
+    dataset = pipeline.load_data(config.data)
+    return _run(config, parts, dataset, folder, progress or Progress())
+
+
+def read_config(folder: RunFolder) -> RunConfig:
+    """The resolved configuration of a run."""
+    return resolve(RunConfig.load(folder.config_file), owner=str(folder.config_file))
+
+
+def _run(
+    config: RunConfig,
+    parts: Components,
+    dataset: Dataset,
+    folder: RunFolder,
+    progress: Progress,
+) -> dict[str, Any]:
+    began = time.perf_counter()
+    progress.stage("production ranker")
+    production = pipeline.train_production(config, dataset, progress)
+    progress.stage("clicks")
+    statistics = pipeline.simulate(config, dataset, production, parts.users)
+    learned = pipeline.learn(
+        config,
+        parts,
+        dataset,
+        production,
+        statistics,
+        progress,
+        state=folder.load_checkpoint(),
+        on_epoch=_Saver(folder),
+    )
+    skyline = None
+    if config.skyline:
+        progress.stage("skyline")
+        skyline = pipeline.train_skyline(config, dataset, parts.scorer, progress)
+    progress.stage("evaluation")
+    judged = pipeline.evaluate(
+        config, parts, dataset, production, learned.module, skyline=skyline
+    )
+    folder.save_module("policy.safetensors", learned.module)
+    if production.module is not None:
+        folder.save_module("production.safetensors", production.module)
+    folder.write_json("history.json", learned.state.history)
+    result = {
+        **describe(config, parts),
+        **judged,
+        "clip_fraction": learned.clip_fraction,
+        "epochs": learned.state.epoch,
+        "best_epoch": learned.state.best_epoch,
+        "seconds": round(time.perf_counter() - began, 3),
+        "run": str(folder.path),
+    }
+    folder.write_json("result.json", result)
+    folder.remove_checkpoint()
+    return result
+
+
+class _Saver:
+    """Saves a checkpoint now and then: what is lost by a kill is computed again, the same."""
+
+    def __init__(self, folder: RunFolder, *, every: float = 10.0) -> None:
+        self._folder, self._every, self._last = folder, every, time.monotonic()
+
+    def __call__(self, state: TrainingState) -> None:
+        if time.monotonic() - self._last > self._every:
+            self._folder.save_checkpoint(state)
+            self._last = time.monotonic()
+
+
+def describe(config: RunConfig, parts: Components) -> dict[str, Any]:
+    """What was run, in the words of the command line."""
+    return {
+        "estimator": parts.estimator.name,
+        "reward": parts.reward.name,
+        "ranker": parts.ranker.name,
+        "scorer": parts.scorer.name,
+        "click_model": parts.click_model.name,
+        "users": parts.users.name,
+        "metric": config.metric,
+        "top_k": config.top_k,
+        "n_interactions": config.interactions,
+        "seed": config.seed,
+        "exposure": config.exposure,
+        "init": config.init,
+        "policy": parts.ranker.policy.name,
+        "data": config.data,
+    }
+
+
+def evaluate(
+    path: Path, *, data: str | None = None, blend_to_loss: float | None = None
+) -> dict[str, Any]:
+    """Judge a finished run again, on its own or another data set, possibly blended."""
+    folder = RunFolder.open(path)
+    config = read_config(folder)
+    parts = compose(config)
+    dataset = pipeline.load_data(data or config.data)
+    module = pipeline.new_module(parts.scorer, dataset, seed=0)
+    folder.load_module("policy.safetensors", module)
+    production = _load_production(config, folder, dataset)
+    blend = 1.0
+    if blend_to_loss is not None:
+        served = pipeline.serve(config, parts, dataset, production, module)
+        ranks = pipeline.reported_weights(config, parts.click_model)["dcg"]
+        blend = min(blend_for_loss(one, ranks, worst_loss=blend_to_loss) for one in served.values())
+    judged = pipeline.evaluate(config, parts, dataset, production, module, blend=blend)
+    return {
+        **describe(config, parts),
+        "data": data or config.data,
+        **judged,
+        "blend": blend,
+        "run": str(path),
+    }
+
+
+def _load_production(config: RunConfig, folder: RunFolder, dataset: Dataset) -> Production:
+    scorer = pipeline.production_scorer(config)
+    module = pipeline.new_module(scorer, dataset, seed=0)
+    folder.load_module("production.safetensors", module)
+    return Production(score(module, dataset), scorer.name, module)
+
+
+def provenance(dataset: Dataset) -> dict[str, Any]:
+    """Versions and data hash: what a result depends on beside its run file."""
+    return {
+        "cltr": __version__,
+        "python": platform.python_version(),
+        "data": dataset.fingerprint,
+        "plugins": {p.distribution: p.version for p in registry().providers},
+    }
+

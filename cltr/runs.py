@@ -1,0 +1,168 @@
+"""A run's folder: its run file, its weights, its checkpoint, its result.
+
+Every file is written beside and renamed; ``result.json`` comes last, so a folder with one is whole.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cltr.errors import CltrError, DataError
+from cltr.storage import write_beside
+from cltr.training import TrainingState
+
+if TYPE_CHECKING:
+    import torch
+
+
+class RunFolder:
+    """The files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, out: Path | None, *, label: str) -> "RunFolder":
+        """A new folder: ``out``, or the next ``runs/NNN-label``."""
+        path = _next_folder(Path("runs"), label) if out is None else out
+        if (path / "run.toml").exists():
+            raise CltrError(
+                f"{path}: there is a run already; use --resume to go on with it, or another --out"
+            )
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CltrError(f"{path}: cannot create run folder: {error.strerror}") from error
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """An existing run."""
+        if not (path / "run.toml").is_file():
+            raise CltrError(f"{path}: not a run folder: it has no run.toml")
+        return cls(path)
+
+    @property
+    def config_file(self) -> Path:
+        return self.path / "run.toml"
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a small file whole or not at all."""
+        with write_beside(self.path / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write_text(name, json.dumps(value, indent=2) + "\n")
+
+    def read_json(self, name: str) -> Any:
+        path = self.path / name
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise CltrError(
+                f"{self.path}: the run is not finished: it has no {name}; "
+                f"go on with: cltr train --resume {self.path}"
+            ) from error
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: cannot be read as JSON: {error}") from error
+
+    def save_module(self, name: str, module: "torch.nn.Module") -> None:
+        """Weights of a module as safetensors."""
+        self._save(name, dict(module.state_dict()))
+
+    def load_module(self, name: str, module: "torch.nn.Module") -> None:
+        """Weights into a module of the same shape."""
+        state = self._load(name)
+        try:
+            module.load_state_dict(state)
+        except RuntimeError as error:
+            raise DataError(
+                f"{self.path / name}: the weights do not fit the scorer of run.toml"
+            ) from error
+
+    def save_checkpoint(self, state: TrainingState) -> None:
+        """All that is needed to go on; tensors and numbers in one file."""
+        tensors = _prefixed("weights", state.weights) | _prefixed("best", state.best_weights)
+        groups = []
+        if state.optimizer:
+            for key, slots in state.optimizer["state"].items():
+                tensors |= _prefixed(f"optimizer.{key}", slots)
+            groups = state.optimizer["param_groups"]
+        rest = {
+            "epoch": state.epoch,
+            "best_epoch": state.best_epoch,
+            "best_value": state.best_value,
+            "history": state.history,
+            "groups": groups,
+        }
+        self._save("checkpoint.safetensors", tensors, {"state": json.dumps(rest)})
+
+    def load_checkpoint(self) -> TrainingState | None:
+        """The last finished epoch, or None if none was finished."""
+        path = self.path / "checkpoint.safetensors"
+        if not path.exists():
+            return None
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, framework="pt") as file:
+                rest = json.loads(file.metadata()["state"])
+                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path}: damaged checkpoint; remove it to start afresh") from error
+        slots = _below("optimizer", tensors)
+        states: dict[int, dict[str, Any]] = {}
+        for key, tensor in slots.items():
+            number, _, slot = key.partition(".")
+            states.setdefault(int(number), {})[slot] = tensor
+        optimizer = {"state": states, "param_groups": rest["groups"]} if rest["groups"] else {}
+        return TrainingState(
+            epoch=rest["epoch"],
+            weights=_below("weights", tensors),
+            optimizer=optimizer,
+            best_weights=_below("best", tensors),
+            best_epoch=rest["best_epoch"],
+            best_value=rest["best_value"],
+            history=rest["history"],
+        )
+
+    def remove_checkpoint(self) -> None:
+        (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+
+    def _save(
+        self, name: str, tensors: "dict[str, torch.Tensor]", metadata: dict[str, str] | None = None
+    ) -> None:
+        from safetensors.torch import save_file
+
+        contiguous = {key: tensor.contiguous() for key, tensor in tensors.items()}
+        with write_beside(self.path / name) as temporary:
+            save_file(contiguous, temporary, metadata=metadata)
+
+    def _load(self, name: str) -> "dict[str, torch.Tensor]":
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        path = self.path / name
+        try:
+            return load_file(path)
+        except FileNotFoundError as error:
+            raise CltrError(f"{path}: no such file; the run is not finished") from error
+        except (OSError, SafetensorError) as error:
+            raise DataError(f"{path}: damaged weights: {error}") from error
+
+
+def _next_folder(parent: Path, label: str) -> Path:
+    taken: Iterable[Path] = parent.iterdir() if parent.is_dir() else ()
+    numbers = [int(match[1]) for p in taken if (match := re.match(r"(\d+)-", p.name))]
+    return parent / f"{max(numbers, default=0) + 1:03d}-{label}"
+
+
+def _prefixed(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    return {f"{prefix}.{key}": value for key, value in values.items()}
+
+
+def _below(prefix: str, tensors: dict[str, Any]) -> dict[str, Any]:
+    start = f"{prefix}."
+    return {key[len(start) :]: value for key, value in tensors.items() if key.startswith(start)}

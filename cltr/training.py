@@ -1,0 +1,329 @@
+"""[6] The only training loop: scores, exact expected weights, slopes, a ranker's step.
+
+Every random choice of an epoch derives from the seed and the epoch's number, so a run that was
+interrupted goes on to the same result from its last finished epoch.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field
+
+from cltr.interfaces import Estimator, Objective, Ranker
+from cltr.metrics import sum_lists
+from cltr.options import Options
+from cltr.types import Booleans, Dataset, Exposure, Floats, Integers, Lists
+
+if TYPE_CHECKING:
+    import torch
+
+
+class TrainingOptions(Options):
+    """How the loop runs."""
+
+    epochs: int = Field(100, ge=0, description="at most this many passes over the queries.")
+    patience: int = Field(
+        10, ge=1, description="stop after this many epochs without a better validation value."
+    )
+    learning_rate: float = Field(
+        1e-3, gt=0, description="step size of Adam; larger is faster and less steady."
+    )
+    weight_decay: float = Field(1e-5, ge=0, description="pull of the weights towards 0.")
+    batch_queries: int = Field(
+        32, ge=1, description="queries in a step; fewer are more and noisier steps."
+    )
+
+
+@dataclass(frozen=True)
+class LoggedQueries:
+    """One split, ready for training: lists, rewards, exposure and how often each query came."""
+
+    dataset: Dataset
+    rewards: Floats
+    exposure: Exposure
+    query_weights: Floats
+    """P(q), ``[queries]``."""
+
+
+@dataclass
+class TrainingState:
+    """All that a run needs to go on after an interruption."""
+
+    epoch: int = 0
+    weights: dict[str, Any] = field(default_factory=dict)
+    optimizer: dict[str, Any] = field(default_factory=dict)
+    best_weights: dict[str, Any] = field(default_factory=dict)
+    best_epoch: int = 0
+    best_value: float = -np.inf
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """An estimator, a ranker and a metric, applied to one split after the other."""
+
+    estimator: Estimator
+    ranker: Ranker
+    rank_weights: Floats
+    options: TrainingOptions
+    seed: int = 0
+
+    def train(
+        self,
+        module: "torch.nn.Module",
+        training: LoggedQueries,
+        validation: LoggedQueries | None,
+        *,
+        state: TrainingState | None = None,
+        on_epoch: Callable[[TrainingState], None] = lambda state: None,
+    ) -> TrainingState:
+        """Train until the validation value stops rising; leave the best weights in ``module``.
+
+        The start counts as a candidate. Without validation all epochs run and the last one counts.
+
+        Args:
+            module: the scorer's module; changed in place.
+            training: where gradients come from.
+            validation: where the value that stops training comes from.
+            state: go on from here instead of from the module's weights.
+            on_epoch: called after the start and after every epoch, to show and to save.
+        """
+        import torch
+
+        optimizer = torch.optim.Adam(
+            module.parameters(),
+            lr=self.options.learning_rate,
+            weight_decay=self.options.weight_decay,
+        )
+        if state is None:
+            state = TrainingState(weights=_copy(module.state_dict()))
+            self._judge(module, training, validation, state)
+            on_epoch(state)
+        else:
+            module.load_state_dict(state.weights)
+            if state.optimizer:
+                optimizer.load_state_dict(state.optimizer)
+        while (
+            state.epoch < self.options.epochs
+            and state.epoch - state.best_epoch < self.options.patience
+        ):
+            state.epoch += 1
+            self._epoch(module, optimizer, training, state.epoch)
+            state.weights = _copy(module.state_dict())
+            state.optimizer = optimizer.state_dict()
+            self._judge(module, training, validation, state)
+            on_epoch(state)
+        module.load_state_dict(state.best_weights)
+        return state
+
+    def value(self, module: "torch.nn.Module", split: LoggedQueries) -> dict[str, float]:
+        """The estimator's own value of the policy on a split, and how much of it is clipped."""
+        lists = split.dataset.lists
+        weights = self.ranker.policy.expected_weights(
+            score(module, split.dataset), lists, self.rank_weights
+        )
+        logging_weights = split.exposure.weights
+        gain = self.estimator.gain(weights, logging_weights, split.rewards)
+        value = float(split.query_weights @ sum_lists(gain, lists))
+        if self.estimator.penalised:
+            divergence = self.estimator.divergence(weights, split.exposure)
+            mean = float(split.query_weights @ sum_lists(divergence, lists))
+            value -= self.estimator.penalty(mean)
+        return {"value": value, "clipped": self._clipped(weights, split)}
+
+    def _clipped(self, weights: Floats, split: LoggedQueries) -> float:
+        """Share of the rewarded documents of logged queries that lie past the bound; NaN if none."""
+        outside = self.estimator.outside(weights, split.exposure.weights)
+        if outside is None:
+            return float("nan")
+        logged = np.repeat(split.query_weights > 0, split.dataset.lists.lengths)
+        counted = logged & (split.rewards != 0)
+        slope = self.estimator.slope(weights, split.exposure.weights, split.rewards)
+        stopped = counted & (slope * split.rewards <= 0)
+        return float(stopped.sum() / max(counted.sum(), 1))
+
+    def _judge(
+        self,
+        module: "torch.nn.Module",
+        training: LoggedQueries,
+        validation: LoggedQueries | None,
+        state: TrainingState,
+    ) -> None:
+        """Record the epoch's values; keep the weights if they are the best so far."""
+        record: dict[str, Any] = {"epoch": state.epoch}
+        if validation is None:
+            better = True
+        else:
+            judged = self.value(module, validation)
+            record |= {"valid_value": judged["value"]}
+            better = judged["value"] > state.best_value
+            state.best_value = max(state.best_value, judged["value"])
+        if better:
+            state.best_epoch = state.epoch
+            state.best_weights = _copy(module.state_dict())
+        state.history.append(record)
+
+    def _epoch(
+        self,
+        module: "torch.nn.Module",
+        optimizer: "torch.optim.Optimizer",
+        training: LoggedQueries,
+        epoch: int,
+    ) -> None:
+        rng = np.random.default_rng([self.seed, epoch])
+        divergences = self._divergences(module, training)
+        module.train()
+        for queries in self._batches(training, rng):
+            batch = _Batch.of(training, queries)
+            self._step(module, optimizer, training, batch, divergences, rng)
+
+    def _divergences(self, module: "torch.nn.Module", training: LoggedQueries) -> Floats | None:
+        """Divergence of every query at the start of an epoch; steps keep it up to date."""
+        if not self.estimator.penalised:
+            return None
+        lists = training.dataset.lists
+        weights = self.ranker.policy.expected_weights(
+            score(module, training.dataset), lists, self.rank_weights
+        )
+        return sum_lists(self.estimator.divergence(weights, training.exposure), lists)
+
+    def _step(
+        self,
+        module: "torch.nn.Module",
+        optimizer: "torch.optim.Optimizer",
+        training: LoggedQueries,
+        batch: "_Batch",
+        divergences: Floats | None,
+        rng: np.random.Generator,
+    ) -> None:
+        import torch
+
+        scores = module(*_tensors(training.dataset, batch.rows))
+        padded = batch.pad(scores.detach().numpy().astype(np.float64), fill=-np.inf)
+        weights = self.ranker.policy.expected_weights(
+            padded, Lists.of_mask(batch.mask), self.rank_weights
+        )
+        price = 0.0
+        if divergences is not None:
+            terms = self.estimator.divergence(weights, batch.exposure) * batch.mask
+            divergences[batch.queries] = terms.sum(-1)
+            price = self.estimator.penalty_slope(float(training.query_weights @ divergences))
+        objective = Objective(self.estimator, weights, batch.exposure, batch.rewards, price)
+        gradient = self.ranker.gradient(padded, batch.mask, self.rank_weights, objective, rng)
+        # Queries count by how often they came; scaled so that a step is one query's on average.
+        share = batch.shares * np.count_nonzero(training.query_weights) / len(batch.queries)
+        ascent = (gradient * share[:, None])[batch.mask]
+        optimizer.zero_grad(set_to_none=True)
+        scores.backward(torch.from_numpy(-ascent).to(scores.dtype))
+        optimizer.step()
+
+    def _batches(self, training: LoggedQueries, rng: np.random.Generator) -> Iterator[Integers]:
+        """Queries with clicks, shuffled, lists of like length together so that little is padded."""
+        lengths = training.dataset.lists.lengths
+        active = np.flatnonzero((training.query_weights > 0) & (lengths > 0))
+        shuffled = rng.permutation(active)
+        buckets = np.ceil(np.log2(lengths[shuffled]) * 2)
+        ordered = shuffled[np.argsort(buckets, kind="stable")]
+        size = self.options.batch_queries
+        batches = [ordered[i : i + size] for i in range(0, len(ordered), size)]
+        for i in rng.permutation(len(batches)):
+            yield batches[i]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Some queries of a split, padded to the longest of them."""
+
+    queries: Integers
+    rows: Integers
+    """Flat rows of the real documents, ``[docs]``."""
+    mask: Booleans
+    """``[queries, longest]``"""
+    rewards: Floats
+    exposure: Exposure
+    shares: Floats
+
+    @classmethod
+    def of(cls, split: LoggedQueries, queries: Integers) -> "_Batch":
+        lists = split.dataset.lists
+        lengths = lists.lengths[queries]
+        places = np.arange(lengths.max())
+        mask = places < lengths[:, None]
+        rows = (lists.starts[queries][:, None] + places)[mask]
+        exposure = split.exposure
+
+        def padded(values: Floats) -> Floats:
+            return _pad(values[rows], mask, fill=0.0)
+
+        return cls(
+            queries=queries,
+            rows=rows,
+            mask=mask,
+            rewards=padded(split.rewards),
+            exposure=Exposure(
+                padded(exposure.weights),
+                padded(exposure.propensities),
+                padded(exposure.attention),
+                exposure.source,
+            ),
+            shares=split.query_weights[queries],
+        )
+
+    def pad(self, values: Floats, *, fill: float) -> Floats:
+        return _pad(values, self.mask, fill=fill)
+
+
+def _pad(values: Floats, mask: Booleans, *, fill: float) -> Floats:
+    out = np.full(mask.shape, fill)
+    out[mask] = values
+    return out
+
+
+def score(module: "torch.nn.Module", dataset: Dataset, *, chunk: int = 65_536) -> Floats:
+    """Scores of all documents, ``[docs]``, in chunks of bounded size."""
+    import torch
+
+    module.eval()
+    scores = np.empty(dataset.n_documents)
+    with torch.inference_mode():
+        for start in range(0, dataset.n_documents, chunk):
+            rows = np.arange(start, min(start + chunk, dataset.n_documents))
+            scores[rows] = module(*_tensors(dataset, rows)).numpy()
+    return scores
+
+
+def _tensors(dataset: Dataset, rows: Integers) -> "tuple[torch.Tensor, torch.Tensor]":
+    import torch
+
+    features = np.ascontiguousarray(dataset.features[rows], dtype=np.float32)
+    return torch.from_numpy(features), torch.from_numpy(rows)
+
+
+def _copy(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: tensor.detach().clone() for name, tensor in state.items()}
+
+
+def fit_scores(
+    module: "torch.nn.Module", dataset: Dataset, scores: Floats, *, epochs: int = 300
+) -> None:
+    """Fit a module to given scores, up to a constant per query: a start from production.
+
+    Least squares on scores centred per list, since a constant changes no ranking.
+    """
+    import torch
+
+    lists = dataset.lists
+    means = sum_lists(scores, lists) / np.maximum(lists.lengths, 1)
+    target = torch.from_numpy((scores - np.repeat(means, lists.lengths)).astype(np.float32))
+    owner = torch.from_numpy(np.repeat(np.arange(len(lists.lengths)), lists.lengths))
+    counts = torch.from_numpy(np.maximum(lists.lengths, 1)).float()
+    inputs = _tensors(dataset, np.arange(dataset.n_documents))
+    optimizer = torch.optim.Adam(module.parameters(), lr=3e-3)
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        found = module(*inputs)
+        mean = torch.zeros_like(counts).index_add(0, owner, found) / counts
+        torch.mean((found - mean[owner] - target) ** 2).backward()
+        optimizer.step()
