@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip install --quiet --constraint constraints.txt
+PIP := $(BIN)/pip install -qq --constraint constraints.txt
 PLUGINS := $(sort $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml)))
 PLUGIN_MODULES := $(sort $(patsubst %/__init__.py,%,$(wildcard plugins/*/cltr_*/__init__.py)))
 REQUIREMENTS := constraints.txt pyproject.toml $(wildcard plugins/*/pyproject.toml)

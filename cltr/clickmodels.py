@@ -1,7 +1,7 @@
 """Click models that the core cannot be without: trust bias, position bias, and their reversal."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +81,13 @@ class PositionBased(AffineModel):
         """A power law, or values by rank."""
 
         eta: float = Field(
-            1.0, ge=0, description="examination (1/k)**eta: larger is more bias, 0 is none."
+            1.0,
+            ge=0,
+            allow_inf_nan=False,
+            description="examination (1/k)**eta: larger is more bias, 0 is none.",
         )
-        examination: tuple[float, ...] = Field(
-            (), description="theta by rank, instead of the power law."
+        examination: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
+            (), description="theta by rank, in [0, 1], instead of the power law."
         )
 
     options: "PositionBased.Options"
@@ -93,7 +96,8 @@ class PositionBased(AffineModel):
         given = self.options.examination
         if given and top_k > len(given):
             raise OptionError(
-                f"click model '{self.name}' has values for {len(given)} ranks, but {top_k} are needed"
+                f"click model '{self.name}' has values for {len(given)} ranks, but {top_k} are needed; "
+                "give more, or use a smaller --top-k"
             )
         power_law = (1.0 / np.arange(1, top_k + 1)) ** self.options.eta
         examination = np.array(given[:top_k]) if given else power_law

@@ -1,9 +1,9 @@
 r"""[5] Proximal ranking policy optimization: the clipped sum, over any reward."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from cltr.interfaces import Estimator, EstimatorContext, RewardFunction
 from cltr.options import Options
@@ -93,12 +93,6 @@ class PRPO(Estimator):
             if clip.constant is not None and clip.constant > 1:
                 raise ValueError("it must lie in (0, 1]")
             return clip
-
-        @model_validator(mode="after")
-        def _ordered(self) -> Self:
-            if self.low is not None and self.high is not None and self.low > self.high:
-                raise ValueError("low must not exceed high")
-            return self
 
     options: "PRPO.Options"
 

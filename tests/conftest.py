@@ -1,0 +1,56 @@
+"""Settings that all tests share: threads, compile caches, how hypothesis searches."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parent.parent
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+
+if WORKER:
+    # Workers already share out the cores, so each computes with one thread. Each also keeps its
+    # compiled kernels apart: two processes that fill one numba index at once can cross entries.
+    os.environ["NUMBA_NUM_THREADS"] = "1"
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".pytest_cache" / "numba" / WORKER)
+
+# Kernels compile inside the first example, so there is no deadline; the same examples every time,
+# so that a red test stays red. `make science` searches afresh.
+settings.register_profile("repeat", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("search", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile("repeat")
+
+
+@pytest.fixture
+def run_python() -> Callable[..., str]:
+    """Run a piece of Python in a process of its own; its output, or its error as a failure."""
+
+    def run(code: str, **environment: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, **environment},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Plugins are looked for anew in this test, and again after it."""
+    from cltr.plugins import registry
+
+    monkeypatch.delenv("CLTR_PLUGINS", raising=False)
+    registry.cache_clear()
+    yield
+    registry.cache_clear()
