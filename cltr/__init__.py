@@ -35,7 +35,7 @@ _PUBLIC = {
     "PlackettLuce": "policies",
     "Deterministic": "policies",
 }
-__all__ = sorted(_PUBLIC)
+__all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:

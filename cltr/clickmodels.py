@@ -96,8 +96,8 @@ class PositionBased(AffineModel):
         given = self.options.examination
         if given and top_k > len(given):
             raise OptionError(
-                f"click model '{self.name}' has values for {len(given)} ranks, but {top_k} are needed; "
-                "give more, or use a smaller --top-k"
+                f"click model '{self.name}' has values for {len(given)} ranks, but {top_k} are "
+                "needed; give more, or use a smaller --top-k"
             )
         power_law = (1.0 / np.arange(1, top_k + 1)) ** self.options.eta
         examination = np.array(given[:top_k]) if given else power_law

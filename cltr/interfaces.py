@@ -5,9 +5,10 @@ Every method of the field maximises a function of the expected metric weights :m
 .. math:: U(\pi) = \sum_q \tfrac{N_q}{N} \sum_d \text{gain}(\omega_d, \omega_{0,d}, \mu_d)
           - \text{penalty}\Big(\sum_q \tfrac{N_q}{N} \sum_d \text{divergence}(\omega_d)\Big)
 
-A **reward function** makes :math:`\mu` from clicks, an **estimator** is the gain, a **ranker** turns
-the gain's slopes into gradients of scores, a **click model** says how people click. Subclass, give
-it a ``name``, return the class from a hook (``cltr.hookspecs``); ``cltr.testing`` checks the rest.
+A **reward function** makes :math:`\mu` from clicks, an **estimator** is the gain, a **ranker**
+turns the gain's slopes into gradients of scores, a **click model** says how people click. Subclass,
+give it a ``name``, return the class from a hook (``cltr.hookspecs``); ``cltr.testing`` checks the
+rest.
 """
 
 from abc import ABC, abstractmethod
@@ -67,7 +68,7 @@ class ClickModel(Component, ABC):
         """Marginal click probabilities on shown lists, ``[interactions, K]``.
 
         Args:
-            relevance: P(R=1) of the shown documents, ``[interactions, K]``; NaN where none is shown.
+            relevance: P(R=1) of the shown documents, ``[interactions, K]``; NaN where none is.
             context: the columns of :meth:`draw_context`, ``[interactions]`` each.
         """
 
@@ -112,7 +113,9 @@ class ClickModel(Component, ABC):
 
     def relevance(self) -> Floats:
         """Relevance estimates of a fitted model, ``[docs]``."""
-        raise UnsupportedError(f"click model '{self.name}' has no relevance estimates; fit one first")
+        raise UnsupportedError(
+            f"click model '{self.name}' has no relevance estimates; fit one first"
+        )
 
 
 class RewardFunction(Component, ABC):
@@ -211,7 +214,10 @@ class Estimator(Component, ABC):
 class Policy(Protocol):
     """A distribution over rankings, given scores; flat or padded arrays alike (see ``Lists``)."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        ...
 
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
         r""":math:`\omega`: each document's expected rank weight, in the layout of ``scores``."""
@@ -242,7 +248,8 @@ class Objective:
         r""":math:`\partial U / \partial \omega(d)` at the current policy, ``[queries, docs]``."""
         slope = self.estimator.slope(self.weights, self.exposure.weights, self.rewards)
         if self.price:
-            slope = slope - self.price * self.estimator.divergence_slope(self.weights, self.exposure)
+            steepness = self.estimator.divergence_slope(self.weights, self.exposure)
+            slope = slope - self.price * steepness
         return slope
 
     def gain(self, weights: Floats) -> Floats:

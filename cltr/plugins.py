@@ -111,7 +111,7 @@ class Registry:
 
     def warnings(self) -> list[str]:
         """One line for each plugin that failed and each name that clashes."""
-        failed = [f"plugin {failure.provider} failed: {failure.reason}" for failure in self.failures]
+        failed = [f"plugin {each.provider} failed: {each.reason}" for each in self.failures]
         return failed + self.clashes()
 
 
@@ -184,9 +184,11 @@ def _check(component: Any, hook: str, contract: type[Any]) -> None:
     if not (inspect.isclass(component) and issubclass(component, contract)):
         raise PluginError(f"{hook} returned {component!r}, which is no {contract.__name__} class")
     if not isinstance(getattr(component, "name", None), str):
-        raise PluginError(f"{component.__name__} has no name; give it one: name = 'my-{hook[5:-1]}'")
+        raise PluginError(
+            f"{component.__name__} has no name; give it one: name = 'my-{hook[5:-1]}'"
+        )
     if inspect.isabstract(component):
-        missing = ", ".join(sorted(component.__abstractmethods__))
+        missing = ", ".join(sorted(getattr(component, "__abstractmethods__", ())))
         raise PluginError(f"{component.__name__} does not implement {missing}")
     for method in component.__dict__:
         expected = getattr(contract, method, None)

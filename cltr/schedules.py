@@ -30,7 +30,8 @@ class Schedule:
         match = _PATTERN.fullmatch(str(text))
         if match is None:
             raise ValueError(
-                "input should be a number or a schedule such as 100/N, 1/sqrt(N), 1/log(N), 1/log10(N)"
+                "input should be a number or a schedule such as "
+                "100/N, 1/sqrt(N), 1/log(N), 1/log10(N)"
             )
         self.text = str(text).replace(" ", "")
         self._scale = float(match[1])
