@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from cltr_ips import IPS, SNIPS
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -12,6 +11,7 @@ from cltr.clickmodels import Adversarial, PositionBased, TrustBias
 from cltr.errors import DataError, UnsupportedError
 from cltr.plugins import registry
 from cltr.types import ClickData, ClickStatistics, Dataset, Exposure
+from cltr_ips import IPS, SNIPS
 
 TOP_K = 3
 MODEL = TrustBias()

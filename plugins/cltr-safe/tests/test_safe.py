@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from cltr_safe import Safe
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -17,6 +16,7 @@ from cltr.plugins import registry
 from cltr.policies import PlackettLuce
 from cltr.rewards import Labels, Naive
 from cltr.types import Exposure, Lists
+from cltr_safe import Safe
 
 PAPER = TrustBias()
 DCG = 1 / np.log2(np.arange(2, 7))
