@@ -39,3 +39,10 @@ def cltr_scorers() -> list[type[Any]]:
     from cltr.scorers import Linear, Mlp
 
     return [Mlp, Linear]
+
+
+@hookimpl
+def cltr_log_readers() -> list[type[Any]]:
+    from cltr.logs import Hdf5Reader
+
+    return [Hdf5Reader]

@@ -12,9 +12,7 @@ from cltr.metrics import sum_lists
 from cltr.types import Floats, Lists
 
 
-def ratio_extremes(
-    weights: Floats, logging_weights: Floats, lists: Lists
-) -> tuple[Floats, Floats]:
+def ratio_extremes(weights: Floats, logging_weights: Floats, lists: Lists) -> tuple[Floats, Floats]:
     r"""Smallest and largest :math:`\omega/\omega_0` of every query, ``[queries]``.
 
     0/0 counts as 1: a document that neither policy shows has not moved.

@@ -26,7 +26,9 @@ class AffineModel(ClickModel):
 
 
 class TrustBias(AffineModel):
-    r"""Users examine by rank and trust high ranks: :math:`\alpha_k R_d + \beta_k`.
+    r"""Users examine by rank, and trust what stands high even if it is irrelevant.
+
+    .. math:: P(C=1 | d, k) = \alpha_k R_d + \beta_k
 
     The defaults are the paper's five ranks.
 
@@ -70,7 +72,9 @@ class TrustBias(AffineModel):
 
 
 class PositionBased(AffineModel):
-    r"""Users examine by rank and click what is relevant: :math:`\theta_k R_d`.
+    r"""Users examine by rank, and click what is relevant.
+
+    .. math:: P(C=1 | d, k) = \theta_k R_d
 
     References: Craswell et al. (WSDM'08); Joachims et al. (WSDM'17).
     """
@@ -105,7 +109,7 @@ class PositionBased(AffineModel):
 
 
 class Adversarial(ClickModel):
-    """Users who click exactly when users of another model would not: P = 1 - P(other).
+    """Users who click exactly when users of another model would not.
 
     References: CIKM'24, section 6, "maximally adversarial" users.
     """

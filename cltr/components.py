@@ -30,7 +30,7 @@ def build(role: str, choice: Choice, *, owner: str = "", **parts: Any) -> Any:
 
 def compose(config: RunConfig) -> Components:
     """The components that a configuration names."""
-    click_model = build("click-model", config.click_model)
+    click_model: ClickModel = build("click-model", config.click_model)
     reward = build("reward", config.reward)
     return Components(
         click_model=click_model,
@@ -40,6 +40,11 @@ def compose(config: RunConfig) -> Components:
         ranker=build("ranker", config.ranker),
         scorer=build("scorer", config.scorer),
     )
+
+
+def compose_users(config: RunConfig) -> ClickModel:
+    """The users of a simulation alone."""
+    return _users(config, build("click-model", config.click_model))
 
 
 def _users(config: RunConfig, assumed: ClickModel) -> ClickModel:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from cltr.errors import CltrError, OptionError, UsageError
 from cltr.metrics import METRICS
@@ -38,7 +38,7 @@ TABLES = (
 class Choice(Options):
     """A component by name, with its options beside it."""
 
-    model_config = {**Options.model_config, "extra": "allow"}
+    model_config = ConfigDict(extra="allow")
     name: str
 
     @property

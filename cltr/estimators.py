@@ -7,7 +7,9 @@ from cltr.types import Floats
 
 
 class Plain(Estimator):
-    r"""The estimated utility itself: :math:`\hat U = \sum_q \frac{N_q}{N} \sum_d \omega_d \mu_d`.
+    r"""The estimated utility itself, with nothing to hold it back.
+
+    .. math:: \hat U = \sum_q \tfrac{N_q}{N} \sum_d \omega_d \mu_d
 
     Unbiased where the reward is, and free to leave the logging policy as far as noise may lead it.
     """

@@ -46,7 +46,7 @@ class Served:
             )
             for ranks in self.metrics
         ]
-        return self.blend * np.min(shares, axis=0)
+        return np.asarray(self.blend * np.min(shares, axis=0))
 
     def weights(self, ranks: Floats) -> Floats:
         r""":math:`(1 - \lambda_q)\,\omega_0 + \lambda_q\,\omega`, ``[docs]``."""

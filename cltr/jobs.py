@@ -2,19 +2,25 @@
 
 import platform
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cltr import __version__, pipeline
-from cltr.components import Components, compose, resolved
+from cltr.components import Components, compose, compose_users, resolved
 from cltr.config import RunConfig, resolve
-from cltr.errors import UsageError
+from cltr.errors import CltrError, DataError, UsageError
 from cltr.evaluation import blend_for_loss
-from cltr.pipeline import Production, Progress
+from cltr.logs import LogFile, open_log, write_log, write_sessions
+from cltr.pipeline import Drawn, Production, Progress
 from cltr.plugins import registry
 from cltr.runs import RunFolder
+from cltr.simulation import simulate_sessions, simulate_statistics
 from cltr.training import TrainingState, score
-from cltr.types import Dataset
+from cltr.types import ClickStatistics, Dataset
 
 
 def train(
@@ -54,10 +60,10 @@ def _run(
     progress: Progress,
 ) -> dict[str, Any]:
     began = time.perf_counter()
-    progress.stage("production ranker")
-    production = pipeline.train_production(config, dataset, progress)
-    progress.stage("clicks")
-    statistics = pipeline.simulate(config, dataset, production, parts.users)
+    if config.log:
+        production, statistics = _read_log(config, dataset)
+    else:
+        production, statistics = _simulate(config, parts, dataset, progress)
     learned = pipeline.learn(
         config,
         parts,
@@ -73,10 +79,9 @@ def _run(
         progress.stage("skyline")
         skyline = pipeline.train_skyline(config, dataset, parts.scorer, progress)
     progress.stage("evaluation")
-    judged = pipeline.evaluate(
-        config, parts, dataset, production, learned.module, skyline=skyline
-    )
+    judged = pipeline.evaluate(config, parts, dataset, production, learned.module, skyline=skyline)
     folder.save_module("policy.safetensors", learned.module)
+    folder.save_scores("production-scores.safetensors", production.scores)
     if production.module is not None:
         folder.save_module("production.safetensors", production.module)
     folder.write_json("history.json", learned.state.history)
@@ -94,6 +99,28 @@ def _run(
     return result
 
 
+def _simulate(
+    config: RunConfig, parts: Components, dataset: Dataset, progress: Progress
+) -> tuple[Production, dict[str, ClickStatistics]]:
+    progress.stage("production ranker")
+    production = pipeline.train_production(config, dataset, progress)
+    progress.stage("clicks")
+    statistics = {
+        split: pipeline.simulate(
+            config, dataset, production, parts.users, split, draw=simulate_statistics
+        )
+        for split in pipeline.LOGGED
+    }
+    return production, statistics
+
+
+def _read_log(config: RunConfig, dataset: Dataset) -> tuple[Production, dict[str, ClickStatistics]]:
+    log = open_log(Path(config.log), dataset)
+    if log.scores is None:
+        raise DataError(f"{config.log}: has no production scores")
+    return Production(log.scores, scorer=""), dict(log.statistics)
+
+
 class _Saver:
     """Saves a checkpoint now and then: what is lost by a kill is computed again, the same."""
 
@@ -104,6 +131,63 @@ class _Saver:
         if time.monotonic() - self._last > self._every:
             self._folder.save_checkpoint(state)
             self._last = time.monotonic()
+
+
+def simulate(
+    config: RunConfig, *, out: Path, sessions: bool = False, progress: Progress | None = None
+) -> dict[str, Any]:
+    """A production ranker and its users' clicks, into a log file."""
+    progress = progress or Progress()
+    began = time.perf_counter()
+    users = compose_users(config)
+    dataset = pipeline.load_data(config.data)
+    progress.stage("production ranker")
+    production = pipeline.train_production(config, dataset, progress)
+    progress.stage("clicks")
+    description = {
+        "users": users.name,
+        "n_interactions": config.interactions,
+        "top_k": config.top_k,
+        "seed": config.seed,
+        "data": config.data,
+    }
+    log = LogFile({}, production.scores, description, dataset.fingerprint)
+
+    def drawn(draw: Callable[..., Drawn]) -> dict[str, Drawn]:
+        return {
+            split: pipeline.simulate(config, dataset, production, users, split, draw=draw)
+            for split in pipeline.LOGGED
+        }
+
+    if sessions:
+        statistics = write_sessions(
+            out,
+            log,
+            {
+                split: (pipeline.n_displays(config, dataset, split), chunks)
+                for split, chunks in drawn(simulate_sessions).items()
+            },
+            {split: dataset.part(split).offsets for split in pipeline.LOGGED},
+        )
+    else:
+        statistics = drawn(simulate_statistics)
+        write_log(out, replace(log, statistics=statistics))
+    return {
+        **description,
+        "sessions": sessions,
+        "clicks": {split: int(part.clicks.sum()) for split, part in statistics.items()},
+        "impressions": {split: int(part.impressions.sum()) for split, part in statistics.items()},
+        "click_rate": _rates(statistics["train"]),
+        "seconds": round(time.perf_counter() - began, 3),
+        "log": str(out),
+    }
+
+
+def _rates(statistics: ClickStatistics) -> list[float]:
+    """Clicks per impression by rank."""
+    shown = statistics.impressions.sum(0)
+    rates = statistics.clicks.sum(0) / np.maximum(shown, 1)
+    return [round(float(rate), 6) for rate in rates]
 
 
 def describe(config: RunConfig, parts: Components) -> dict[str, Any]:
@@ -136,7 +220,7 @@ def evaluate(
     dataset = pipeline.load_data(data or config.data)
     module = pipeline.new_module(parts.scorer, dataset, seed=0)
     folder.load_module("policy.safetensors", module)
-    production = _load_production(config, folder, dataset)
+    production = _load_production(config, folder, dataset, elsewhere=data is not None)
     blend = 1.0
     if blend_to_loss is not None:
         served = pipeline.serve(config, parts, dataset, production, module)
@@ -152,7 +236,18 @@ def evaluate(
     }
 
 
-def _load_production(config: RunConfig, folder: RunFolder, dataset: Dataset) -> Production:
+def _load_production(
+    config: RunConfig, folder: RunFolder, dataset: Dataset, *, elsewhere: bool
+) -> Production:
+    """Production's scores as they were in the run; on another data set, from its weights."""
+    if not elsewhere:
+        name = "production-scores.safetensors"
+        return Production(folder.load_scores(name, n_documents=dataset.n_documents), scorer="")
+    if config.log:
+        raise CltrError(
+            f"{folder.path}: the run knows production only by its scores in the log; "
+            "it cannot be scored on other data"
+        )
     scorer = pipeline.production_scorer(config)
     module = pipeline.new_module(scorer, dataset, seed=0)
     folder.load_module("production.safetensors", module)
@@ -167,4 +262,3 @@ def provenance(dataset: Dataset) -> dict[str, Any]:
         "data": dataset.fingerprint,
         "plugins": {p.distribution: p.version for p in registry().providers},
     }
-

@@ -13,8 +13,8 @@ METRICS = ("dcg", "clicks", "precision", "reciprocal-rank")
 def rank_weights(metric: str, top_k: int, click_model: ClickModel | None = None) -> Floats:
     r"""Weight of each rank, ``[K]``.
 
-    ``dcg``: :math:`1/\log_2(k+1)`; ``clicks``: the click model's :math:`\alpha_k + \beta_k`, so that
-    utility counts clicks on relevant documents (the paper's choice); ``precision``: 1/K;
+    ``dcg``: :math:`1/\log_2(k+1)`; ``clicks``: the click model's :math:`\alpha_k + \beta_k`, so
+    that utility counts clicks on relevant documents (the paper's choice); ``precision``: 1/K;
     ``reciprocal-rank``: 1/k.
 
     Example:
@@ -23,7 +23,7 @@ def rank_weights(metric: str, top_k: int, click_model: ClickModel | None = None)
     """
     ranks = np.arange(1, top_k + 1)
     if metric == "dcg":
-        return 1.0 / np.log2(ranks + 1.0)
+        return np.asarray(1.0 / np.log2(ranks + 1.0))
     if metric == "clicks" and click_model is not None:
         examination, trust = click_model.affine(top_k)
         return examination + trust
@@ -31,9 +31,8 @@ def rank_weights(metric: str, top_k: int, click_model: ClickModel | None = None)
         return np.full(top_k, 1.0 / top_k)
     if metric == "reciprocal-rank":
         return 1.0 / ranks
-    raise UnknownNameError(
-        f"no metric named '{metric}'; there are: {', '.join(METRICS)}{did_you_mean(metric, METRICS)}"
-    )
+    hint = did_you_mean(metric, METRICS)
+    raise UnknownNameError(f"no metric named '{metric}'; there are: {', '.join(METRICS)}{hint}")
 
 
 def sum_lists(values: Floats, lists: Lists) -> Floats:
@@ -43,8 +42,7 @@ def sum_lists(values: Floats, lists: Lists) -> Floats:
         >>> sum_lists(np.array([1.0, 2.0, 3.0]), Lists.of_offsets(np.array([0, 2, 2, 3])))
         array([3., 0., 3.])
     """
-    totals = np.concatenate([[0.0], np.cumsum(values)])
-    return totals[lists.starts + lists.lengths] - totals[lists.starts]
+    return np.bincount(lists.owners, values, minlength=len(lists.lengths))
 
 
 def ideal_weights(labels: Floats, lists: Lists, weights: Floats) -> Floats:

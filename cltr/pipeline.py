@@ -1,8 +1,9 @@
 """[1]..[8] in order, by name; nothing else knows the order."""
 
 import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from cltr.metrics import rank_weights
 from cltr.policies import PlackettLuce
 from cltr.rankers import Exact
 from cltr.rewards import Labels
-from cltr.simulation import simulate_statistics
 from cltr.training import (
     LoggedQueries,
     Trainer,
@@ -30,6 +30,9 @@ from cltr.types import ClickData, ClickStatistics, Dataset, Exposure, Floats, Re
 
 if TYPE_CHECKING:
     import torch
+
+
+Drawn = TypeVar("Drawn")
 
 
 class Progress:
@@ -74,12 +77,10 @@ class Production:
     scores: Floats
     scorer: str
     module: "torch.nn.Module | None" = None
-    policy: PlackettLuce = PlackettLuce()
+    policy: PlackettLuce = field(default_factory=PlackettLuce)
 
     def on(self, dataset: Dataset, split: str) -> Scored:
-        return Scored(
-            dataset.part(split), self.scores[dataset.documents_of(split)], self.policy
-        )
+        return Scored(dataset.part(split), self.scores[dataset.documents_of(split)], self.policy)
 
 
 def new_module(scorer: Scorer, dataset: Dataset, *, seed: int) -> "torch.nn.Module":
@@ -105,9 +106,7 @@ def judged_queries(dataset: Dataset, queries: Floats | None = None) -> LoggedQue
 
 def supervised(options: TrainingOptions, *, top_k: int, seed: int) -> Trainer:
     """A trainer on judgements: the labels' DCG, by exact gradients."""
-    return Trainer(
-        Plain(Labels()), Exact(), rank_weights("dcg", top_k), options, seed=seed
-    )
+    return Trainer(Plain(Labels()), Exact(), rank_weights("dcg", top_k), options, seed=seed)
 
 
 def production_scorer(config: RunConfig) -> Scorer:
@@ -124,7 +123,9 @@ def train_production(config: RunConfig, dataset: Dataset, progress: Progress) ->
     scorer = production_scorer(config)
     seed = seed_for(config.seed, "production")
     training = dataset.part("train")
-    n = min(training.n_queries, max(options.min_queries, round(options.fraction * training.n_queries)))
+    n = min(
+        training.n_queries, max(options.min_queries, round(options.fraction * training.n_queries))
+    )
     chosen = np.zeros(training.n_queries)
     chosen[np.random.default_rng(seed).permutation(training.n_queries)[:n]] = 1.0
     loop = TrainingOptions(
@@ -157,23 +158,35 @@ def train_skyline(
     return module
 
 
+LOGGED = ("train", "valid")
+"""Splits whose queries users see while the log is taken."""
+
+
 def simulate(
-    config: RunConfig, dataset: Dataset, production: Production, users: ClickModel
-) -> dict[str, ClickStatistics]:
-    """[1][2] Clicks on training queries, and on validation queries in proportion."""
+    config: RunConfig,
+    dataset: Dataset,
+    production: Production,
+    users: ClickModel,
+    split: str,
+    *,
+    draw: Callable[..., Drawn],
+) -> Drawn:
+    """[1] Clicks on a split's queries; those on validation queries come in proportion."""
+    return draw(
+        dataset.part(split),
+        production.scores[dataset.documents_of(split)],
+        users,
+        n=n_displays(config, dataset, split),
+        top_k=config.top_k,
+        rng=np.random.default_rng(seed_for(config.seed, f"clicks-{split}")),
+    )
+
+
+def n_displays(config: RunConfig, dataset: Dataset, split: str) -> int:
+    """Interactions on a split: N is that of the training queries, others in proportion."""
+    first, last = dataset.splits[split]
     n_train = dataset.part("train").n_queries
-    statistics = {}
-    for split in ("train", "valid"):
-        part = dataset.part(split)
-        statistics[split] = simulate_statistics(
-            part,
-            production.scores[dataset.documents_of(split)],
-            users,
-            n=max(1, round(config.interactions * part.n_queries / n_train)),
-            top_k=config.top_k,
-            rng=np.random.default_rng(seed_for(config.seed, f"clicks-{split}")),
-        )
-    return statistics
+    return max(1, round(config.interactions * (last - first) / n_train))
 
 
 def expose(
@@ -189,16 +202,16 @@ def expose(
     return exact_exposure(scored.scores, scored.dataset.lists, scored.policy, click_model, ranks)
 
 
-def reward(
-    config: RunConfig, parts: Components, data: dict[str, ClickData]
-) -> dict[str, Rewards]:
+def reward(config: RunConfig, parts: Components, data: dict[str, ClickData]) -> dict[str, Rewards]:
     """[4] Rewards of training clicks (propensities clipped) and of validation clicks (not)."""
     seed = seed_for(config.seed, "reward")
     parts.reward.fit(data["train"], parts.click_model, seed=seed)
     limit = config.propensity_clip(data["train"].statistics.n_interactions)
     limits = {"train": min(1.0, limit), "valid": 0.0}
     return {
-        split: Rewards(parts.reward.mu(data[split], propensity_clip=limits[split]), parts.reward.name)
+        split: Rewards(
+            parts.reward.mu(data[split], propensity_clip=limits[split]), parts.reward.name
+        )
         for split in data
     }
 
@@ -315,9 +328,7 @@ def evaluate(
     if skyline is not None:
         scores = score(skyline, dataset)
         rivals["skyline"] = {
-            split: Scored(
-                dataset.part(split), scores[dataset.documents_of(split)], PlackettLuce()
-            )
+            split: Scored(dataset.part(split), scores[dataset.documents_of(split)], PlackettLuce())
             for split in served
         }
     metrics = {
@@ -344,9 +355,7 @@ def serve(
     metrics = tuple(reported_weights(config, parts.click_model).values())
     return {
         split: Served(
-            Scored(
-                dataset.part(split), scores[dataset.documents_of(split)], parts.ranker.policy
-            ),
+            Scored(dataset.part(split), scores[dataset.documents_of(split)], parts.ranker.policy),
             production.on(dataset, split),
             parts.estimator,
             metrics,
@@ -362,9 +371,7 @@ def reported_weights(config: RunConfig, click_model: ClickModel) -> dict[str, Fl
     return {name: rank_weights(name, config.top_k, click_model) for name in names}
 
 
-def certificates(
-    config: RunConfig, parts: Components, served: dict[str, Served]
-) -> dict[str, Any]:
+def certificates(config: RunConfig, parts: Components, served: dict[str, Served]) -> dict[str, Any]:
     """Certificates by split for the reported metric, and below its name for the training metric."""
     found = {
         name: {split: certificate(policy, ranks) for split, policy in served.items()}

@@ -39,7 +39,7 @@ class PlackettLuce:
     def gradient(
         self, scores: Floats, slopes: Floats, lists: Lists, rank_weights: Floats
     ) -> Floats:
-        r""":math:`\partial \sum_d g_d \omega_d / \partial s` for slopes g, exact. See ``cltr.race``."""
+        r""":math:`\partial \sum_d g_d \omega_d / \partial s` for slopes g. See ``cltr.race``."""
         from cltr import race
 
         flat, *rest = self._arguments(scores, lists, rank_weights)
@@ -118,11 +118,12 @@ class Deterministic:
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
         """The weight of the document's rank, 0 behind the last weighted rank."""
         weights = np.append(rank_weights, 0.0)
-        return weights[np.minimum(ranks_by_score(scores, lists), len(rank_weights))]
+        return np.asarray(weights[np.minimum(ranks_by_score(scores, lists), len(rank_weights))])
 
     def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
         """1 at the document's rank, ``[..., docs, K]``."""
-        return (ranks_by_score(scores, lists)[..., None] == np.arange(top_k)).astype(np.float64)
+        ranks = ranks_by_score(scores, lists)[..., None]
+        return np.asarray(ranks == np.arange(top_k), dtype=np.float64)
 
 
 def ranks_by_score(scores: Floats, lists: Lists) -> Integers:

@@ -10,7 +10,7 @@ from cltr.types import Booleans, Floats, Lists
 
 
 class Exact(Ranker):
-    r"""Gradient of any objective of :math:`\omega` under Plackett-Luce, by integration.
+    r"""The gradient itself under Plackett-Luce, by integration: no samples, no noise.
 
     By the chain rule :math:`\partial U/\partial s = \partial (\sum_d g_d \omega_d)/\partial s` with
     the slopes :math:`g_d = \partial U/\partial \omega_d` held fixed. See ``cltr.race``.

@@ -5,9 +5,9 @@ from cltr.types import ClickData, Floats
 
 
 class Naive(RewardFunction):
-    r"""Clicks as they are: :math:`\mu_d = \text{ctr}_d`, clicks per display of the query.
+    r"""Clicks as they are, with no correction.
 
-    Biased by position and trust: what one gets without counterfactual correction.
+    :math:`\mu_d = \text{ctr}_d`, clicks per display of the query: biased by position and trust.
     """
 
     name = "naive"
@@ -18,7 +18,10 @@ class Naive(RewardFunction):
 
 
 class Labels(RewardFunction):
-    r"""The true relevance, from judgements: :math:`\mu_d = P(R=1)`. The skyline's reward."""
+    r"""The true relevance, from judgements: the skyline's reward.
+
+    :math:`\mu_d = P(R=1)`.
+    """
 
     name = "labels"
 

@@ -9,9 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cltr.errors import CltrError, DataError
 from cltr.storage import write_beside
 from cltr.training import TrainingState
+from cltr.types import Floats
 
 if TYPE_CHECKING:
     import torch
@@ -81,6 +84,22 @@ class RunFolder:
             raise DataError(
                 f"{self.path / name}: the weights do not fit the scorer of run.toml"
             ) from error
+
+    def save_scores(self, name: str, scores: Floats) -> None:
+        """Scores of all documents of the run's data set."""
+        import torch
+
+        self._save(name, {"scores": torch.from_numpy(np.ascontiguousarray(scores))})
+
+    def load_scores(self, name: str, *, n_documents: int) -> Floats:
+        """The scores that :meth:`save_scores` wrote."""
+        scores: Floats = self._load(name)["scores"].numpy()
+        if scores.shape != (n_documents,):
+            raise DataError(
+                f"{self.path / name}: has scores of {scores.size} documents; the data set has "
+                f"{n_documents}"
+            )
+        return scores
 
     def save_checkpoint(self, state: TrainingState) -> None:
         """All that is needed to go on; tensors and numbers in one file."""

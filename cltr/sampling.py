@@ -1,9 +1,9 @@
 r"""[6] Draw Plackett-Luce rankings, compiled: O(K + log D) a rank, not D random numbers.
 
-Documents are sorted by score once per list (``orders``), with ``tails[j]`` the rate of all documents from the
-j-th on. A draw leaves out the documents that are already ranked: it starts behind the unbroken run
-of ranked documents at the top (so the mass that remains is never a small difference of large
-numbers, however peaked the policy) and steps over the other holes.
+Documents are sorted by score once per list (``orders``), and ``tails[j]`` is the rate of all
+documents from the j-th on. A draw leaves out the documents that are already ranked: it starts
+behind the unbroken run of ranked documents at the top (so the mass that remains is never a small
+difference of large numbers, however peaked the policy) and steps over the other holes.
 
 Every list has its own seed: results do not depend on the number of threads.
 """

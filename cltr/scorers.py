@@ -1,5 +1,6 @@
 """[6] Models that give every document a score; torch is imported when one is built."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -44,7 +45,7 @@ def _feed_forward(widths: list[int]) -> "torch.nn.Module":
     from torch import nn
 
     layers: list[nn.Module] = []
-    for i, (fan_in, fan_out) in enumerate(zip(widths, widths[1:], strict=False)):
+    for i, (fan_in, fan_out) in enumerate(pairwise(widths)):
         layers += [nn.ReLU()] * (i > 0) + [nn.Linear(fan_in, fan_out)]
 
     class FeedForward(nn.Module):

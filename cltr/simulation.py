@@ -108,6 +108,4 @@ def _countable(users: ClickModel, top_k: int) -> bool:
 
 def _nothing(dataset: Dataset, top_k: int) -> ClickStatistics:
     zeros = np.zeros((dataset.n_documents, top_k), np.int64)
-    return ClickStatistics(
-        zeros, zeros, np.zeros(dataset.n_queries, np.int64), dataset.offsets
-    )
+    return ClickStatistics(zeros, zeros, np.zeros(dataset.n_queries, np.int64), dataset.offsets)

@@ -134,7 +134,7 @@ class Trainer:
         return {"value": value, "clipped": self._clipped(weights, split)}
 
     def _clipped(self, weights: Floats, split: LoggedQueries) -> float:
-        """Share of the rewarded documents of logged queries that lie past the bound; NaN if none."""
+        """Share of the rewarded documents of logged queries past the bound; NaN without one."""
         outside = self.estimator.outside(weights, split.exposure.weights)
         if outside is None:
             return float("nan")
@@ -325,5 +325,5 @@ def fit_scores(
         optimizer.zero_grad()
         found = module(*inputs)
         mean = torch.zeros_like(counts).index_add(0, owner, found) / counts
-        torch.mean((found - mean[owner] - target) ** 2).backward()
+        torch.mean((found - mean[owner] - target) ** 2).backward()  # type: ignore[no-untyped-call]
         optimizer.step()

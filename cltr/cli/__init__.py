@@ -48,10 +48,10 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
+    def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run, and turn whatever goes wrong into one line and an exit code."""
         try:
-            code = super().main(*args, standalone_mode=False, **kwargs)
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.UsageError as error:
             help_hint = f" (see '{error.ctx.command_path} --help')" if error.ctx else ""
             _fail(error.format_message() + help_hint, error.exit_code)

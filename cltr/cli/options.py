@@ -9,7 +9,7 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Count(click.ParamType):
+class Count(click.ParamType):  # type: ignore[type-arg]
     """A whole number, also written 1e5."""
 
     name = "number"

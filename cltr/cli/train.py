@@ -22,6 +22,7 @@ Examples:
 @click.option("--reward", metavar="NAME", help="Clicks to relevance estimates.  [dr]")
 @click.option("--ranker", metavar="NAME", help="Slopes to gradients.  [exact]")
 @run_options
+@click.option("--log", metavar="FILE", help="Log from 'cltr simulate', instead of simulating.")
 @click.option("--metric", metavar="NAME", help="Weights of ranks in training.  [dcg]")
 @click.option(
     "--init",

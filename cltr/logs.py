@@ -1,0 +1,215 @@
+"""[1] Click logs at rest: statistics, and the interactions themselves where they are kept."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.errors import DataError
+from cltr.interfaces import LogReader
+from cltr.members import Member
+from cltr.statistics import count_clicks
+from cltr.storage import attribute, create_h5, open_h5
+from cltr.types import ClickLog, ClickStatistics, Dataset, Floats
+
+FORMAT = "cltr-log"
+SPLITS = ("train", "valid")
+STATISTICS = ("impressions", "clicks", "displays", "offsets")
+STATISTICS = ("impressions", "clicks", "displays", "offsets")
+
+
+def _members(split: str) -> dict[str, Member]:
+    docs, queries, rows = f"{split} documents", f"{split} queries", f"{split} interactions"
+    return {
+        f"{split}/impressions": Member("<i8", (docs, "ranks")),
+        f"{split}/clicks": Member("<i8", (docs, "ranks")),
+        f"{split}/displays": Member("<i8", (queries,)),
+        f"{split}/offsets": Member("<i8", (f"{queries}+1",)),
+        f"{split}/sessions/queries": Member("<i8", (rows,)),
+        f"{split}/sessions/documents": Member("<i8", (rows, "ranks")),
+        f"{split}/sessions/clicks": Member("|b1", (rows, "ranks")),
+        f"{split}/sessions/context/*": Member("S", (rows,)),
+    }
+
+
+MEMBERS = _members("train") | _members("valid") | {"scores": Member("<f8", ("documents",))}
+OPTIONAL = [name for name in MEMBERS if "/sessions/" in name] + ["scores"]
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A log as it is stored: statistics by split, production's scores, where it came from."""
+
+    statistics: Mapping[str, ClickStatistics]
+    scores: Floats | None
+    """Production's scores on all documents of the data set; None if they are not known."""
+    description: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+    """Of the data set whose documents the log shows."""
+
+
+def write_log(path: Path, log: LogFile) -> None:
+    """Statistics alone: the size does not depend on the number of interactions."""
+    with create_h5(path, format=FORMAT) as file:
+        _write_frame(file, log)
+        for split, statistics in log.statistics.items():
+            _write_statistics(file, split, statistics)
+
+
+def write_sessions(
+    path: Path,
+    log: LogFile,
+    sessions: Mapping[str, tuple[int, Iterable[ClickLog]]],
+    offsets: Mapping[str, NDArray[np.int64]],
+    *,
+    progress: Callable[[int], None] = lambda n: None,
+) -> dict[str, ClickStatistics]:
+    """The interactions chunk by chunk, counted as they pass; returns their statistics.
+
+    Args:
+        path: where to write.
+        log: scores and description; its statistics are replaced by what is counted.
+        sessions: number of interactions and chunks of them, by split.
+        offsets: where each query's documents lie, by split.
+        progress: called with the number of interactions of each chunk written.
+    """
+    counted = {}
+    with create_h5(path, format=FORMAT) as file:
+        _write_frame(file, log)
+        for split, (n, chunks) in sessions.items():
+            group = file.create_group(f"{split}/sessions")
+            start, total = 0, None
+            for chunk in chunks:
+                _write_chunk(group, chunk, start, n)
+                part = count_clicks(chunk, offsets[split])
+                total = part if total is None else total + part
+                start += len(chunk)
+                progress(len(chunk))
+            if total is None or start != n:
+                raise DataError(f"{path}: {split} has {start} interactions; expected {n}")
+            counted[split] = total
+            _write_statistics(file, split, total)
+    return counted
+
+
+def _write_frame(file: h5py.File, log: LogFile) -> None:
+    file.attrs["description"] = json.dumps(dict(log.description))
+    file.attrs["fingerprint"] = log.fingerprint
+    if log.scores is not None:
+        file["scores"] = log.scores
+
+
+def _write_statistics(file: h5py.File, split: str, statistics: ClickStatistics) -> None:
+    for name in STATISTICS:
+        file[f"{split}/{name}"] = getattr(statistics, name)
+
+
+def _write_chunk(group: h5py.Group, chunk: ClickLog, start: int, n: int) -> None:
+    context = {f"context/{key}": _bytes(column) for key, column in chunk.context.items()}
+    arrays = {
+        "queries": chunk.queries,
+        "documents": chunk.documents,
+        "clicks": chunk.clicks,
+        **context,
+    }
+    for name, array in arrays.items():
+        if name not in group:
+            dtype = "S64" if name.startswith("context/") else array.dtype
+            group.create_dataset(name, (n, *array.shape[1:]), dtype)
+        group[name][start : start + len(chunk)] = array
+
+
+def _bytes(column: NDArray[Any]) -> NDArray[np.bytes_]:
+    encoded = np.char.encode(column.astype(str), "utf-8")
+    if encoded.dtype.itemsize > 64:
+        raise DataError("a context value is longer than 64 bytes; shorten it")
+    return encoded
+
+
+def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
+    """Read a log's statistics; with a data set, check that it shows that data set's documents."""
+    with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
+        statistics = {
+            split: ClickStatistics(**{name: file[f"{split}/{name}"][...] for name in STATISTICS})
+            for split in SPLITS
+        }
+        log = LogFile(
+            statistics,
+            file["scores"][...] if "scores" in file else None,
+            _description(path, file),
+            attribute(file, "fingerprint", str, path=path, default=""),
+        )
+    for split, part in statistics.items():
+        _check_counts(path, split, part)
+    if dataset is not None:
+        _check_dataset(path, log, dataset)
+    return log
+
+
+def _description(path: Path, file: h5py.File) -> dict[str, Any]:
+    text = attribute(file, "description", str, path=path, default="{}")
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{path}: attribute 'description' is not JSON") from error
+    return value if isinstance(value, dict) else {}
+
+
+def _check_counts(path: Path, split: str, statistics: ClickStatistics) -> None:
+    offsets = statistics.offsets
+    rising = len(offsets) > 0 and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
+    if not rising or offsets[-1] != len(statistics.impressions):
+        raise DataError(f"{path}: '{split}/offsets' do not cover the documents")
+    if (statistics.clicks < 0).any() or (statistics.clicks > statistics.impressions).any():
+        raise DataError(f"{path}: '{split}' has more clicks than impressions, or fewer than none")
+    if (statistics.impressions > statistics.displays_per_document[:, None]).any():
+        raise DataError(f"{path}: '{split}' shows a document more often than its query came")
+
+
+def _check_dataset(path: Path, log: LogFile, dataset: Dataset) -> None:
+    if log.fingerprint and dataset.fingerprint and log.fingerprint != dataset.fingerprint:
+        raise DataError(
+            f"{path}: the log was made on another data set than '{dataset.name}'; "
+            "give the one that 'cltr simulate' had as --data"
+        )
+    for split, part in log.statistics.items():
+        if not np.array_equal(part.offsets, dataset.part(split).offsets):
+            raise DataError(f"{path}: its {split} lists are not those of '{dataset.name}'")
+    if log.scores is not None and len(log.scores) != dataset.n_documents:
+        raise DataError(
+            f"{path}: has scores of {len(log.scores)} documents; "
+            f"'{dataset.name}' has {dataset.n_documents}"
+        )
+
+
+class Hdf5Reader(LogReader):
+    """Reads the training interactions of a log that ``cltr simulate --sessions`` wrote."""
+
+    name = "hdf5"
+
+    def read(self, paths: Sequence[Path], *, chunk: int = 1_000_000) -> Iterator[ClickLog]:
+        for path in paths:
+            with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
+                if "train/sessions" not in file:
+                    raise DataError(
+                        f"{path}: holds counts only; write the interactions too with "
+                        "cltr simulate --sessions"
+                    )
+                sessions = file["train/sessions"]
+                for start in range(0, len(sessions["queries"]), chunk):
+                    yield _read_chunk(sessions, slice(start, start + chunk))
+
+
+def _read_chunk(sessions: h5py.Group, rows: slice) -> ClickLog:
+    columns = sessions.get("context", {})
+    return ClickLog(
+        sessions["queries"][rows],
+        sessions["documents"][rows],
+        sessions["clicks"][rows],
+        {key: np.char.decode(columns[key][rows], "utf-8") for key in columns},
+    )
