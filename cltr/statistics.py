@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cltr.errors import DataError
 from cltr.types import ClickLog, ClickStatistics, Integers
 
 
@@ -27,8 +28,10 @@ def count_clicks(chunk: ClickLog, offsets: Integers) -> ClickStatistics:
 
 def count_log(chunks: Iterable[ClickLog], offsets: Integers) -> ClickStatistics:
     """Statistics of a whole log, read chunk by chunk."""
-    parts = (count_clicks(chunk, offsets) for chunk in chunks)
-    total = next(parts)
-    for part in parts:
-        total = total + part
+    total: ClickStatistics | None = None
+    for chunk in chunks:
+        counts = count_clicks(chunk, offsets)
+        total = counts if total is None else total + counts
+    if total is None:
+        raise DataError("the log is empty: it has no interactions to count")
     return total
