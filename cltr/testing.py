@@ -1,0 +1,278 @@
+"""Conformance: what every click model, reward, estimator, ranker, scorer and reader must pass.
+
+A plugin's whole test file is three lines::
+
+    from cltr.testing import check_reward
+    from my_package import MyReward
+    def test_conforms(): check_reward(MyReward())
+
+Each check raises ``AssertionError`` with one sentence on what is wrong.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from cltr.clickmodels import TrustBias
+from cltr.errors import UnsupportedError
+from cltr.exposure import exact_exposure
+from cltr.interfaces import (
+    ClickModel,
+    Component,
+    Estimator,
+    EstimatorContext,
+    LogReader,
+    Objective,
+    Ranker,
+    RewardFunction,
+    Scorer,
+)
+from cltr.metrics import rank_weights
+from cltr.policies import PlackettLuce
+from cltr.simulation import simulate_statistics
+from cltr.types import ClickData, Dataset, Exposure, Floats, Lists
+
+TOP_K = 5
+
+
+def tiny_dataset(n_queries: int = 10, *, seed: int = 0) -> Dataset:
+    """A few judged queries with lists of 1 to 12 documents, in all three splits."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 13, size=n_queries)
+    lengths[:2] = (1, 3)  # shorter than the display
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    n = int(offsets[-1])
+    features = rng.normal(size=(n, 6)).astype(np.float32)
+    grades = np.clip(np.round(1.5 * features[:, 0] + rng.normal(size=n)), 0, 4)
+    half, most = n_queries // 2, (3 * n_queries) // 4
+    return Dataset(
+        features=features,
+        labels=grades.astype(np.float64),
+        offsets=offsets,
+        query_ids=np.array([f"q{q}" for q in range(n_queries)]),
+        document_ids=np.array([f"d{d}" for d in range(n)]),
+        splits={"train": (0, half), "valid": (half, most), "test": (most, n_queries)},
+        name="tiny",
+        fingerprint=f"tiny-{n_queries}-{seed}",
+    )
+
+
+def tiny_clicks(
+    click_model: ClickModel | None = None, *, n: int = 2000, seed: int = 0
+) -> ClickData:
+    """Clicks on the tiny data set under its own relevance, with exact exposure."""
+    model = click_model or TrustBias()
+    dataset = tiny_dataset(seed=seed)
+    scores = dataset.features[:, 1].astype(np.float64)
+    rng = np.random.default_rng(seed)
+    statistics = simulate_statistics(dataset, scores, model, n=n, top_k=TOP_K, rng=rng)
+    exposure = exact_exposure(
+        scores, dataset.lists, PlackettLuce(), model, rank_weights("dcg", TOP_K)
+    )
+    return ClickData(dataset, statistics, exposure)
+
+
+def _check_component(component: Component) -> None:
+    name = component.name
+    _demand(name == name.lower() and " " not in name, f"name '{name}' is not lower-case, one word")
+    _demand(bool(type(component).__doc__), f"'{name}' has no docstring; 'cltr plugins' shows it")
+    for key, field in component.Options.model_fields.items():
+        _demand(bool(field.description), f"option '{name}.{key}' has no description")
+    _demand(component.Options.model_config.get("extra") == "forbid", f"'{name}' takes any option")
+
+
+def check_click_model(model: ClickModel) -> None:
+    """Probabilities are probabilities, clicks follow them, affine models are affine."""
+    _check_component(model)
+    rng = np.random.default_rng(0)
+    relevance = rng.random((4000, TOP_K))
+    relevance[::3, 3:] = np.nan  # shorter lists
+    context = model.draw_context(len(relevance), rng)
+    probabilities = model.probabilities(relevance, context)
+    shown = ~np.isnan(relevance)
+    _demand(probabilities.shape == relevance.shape, "probabilities have another shape than lists")
+    _demand(not np.isnan(probabilities[shown]).any(), "a click probability is NaN")
+    inside = (probabilities[shown] >= 0) & (probabilities[shown] <= 1)
+    _demand(bool(inside.all()), "a click probability lies outside [0, 1]")
+    clicks = model.sample(relevance, context, np.random.default_rng(1))
+    again = model.sample(relevance, context, np.random.default_rng(1))
+    _demand(clicks.shape == relevance.shape and clicks.dtype == np.bool_, "clicks are not Boolean")
+    _demand(np.array_equal(clicks, again), "the same seed gives other clicks")
+    _check_rates(clicks, probabilities, shown)
+    try:
+        examination, trust = model.affine(TOP_K)
+    except UnsupportedError:
+        return
+    _demand(examination.shape == trust.shape == (TOP_K,), "affine has another length than top_k")
+    expected = np.where(shown, relevance, 0) * examination + trust
+    gap = np.abs((probabilities - expected)[shown].mean())
+    _demand(bool(gap < 0.05), f"affine disagrees with probabilities by {gap:.3f} on average")
+
+
+def _check_rates(clicks: np.ndarray, probabilities: Floats, shown: np.ndarray) -> None:
+    """Clicks come as often as they should, by rank, within five standard errors."""
+    p = np.where(shown, probabilities, 0)
+    n = shown.sum(0)
+    rate, expected = (clicks & shown).sum(0) / n, p.sum(0) / n
+    error = np.sqrt(np.maximum((p * (1 - p)).sum(0), 1)) / n
+    off = np.abs(rate - expected) / error
+    _demand(
+        bool((off < 5).all()),
+        f"click rates by rank {rate.round(3)} do not follow probabilities {expected.round(3)}",
+    )
+
+
+def check_reward(reward: RewardFunction, click_model: ClickModel | None = None) -> None:
+    """One finite number per document, from statistics alone, the same each time."""
+    _check_component(reward)
+    model = click_model or TrustBias()
+    data = tiny_clicks(model)
+    reward.fit(data, model, seed=3)
+    values = reward.mu(data, propensity_clip=0.1)
+    _demand(values.shape == (data.dataset.n_documents,), "mu is not one number per document")
+    _demand(bool(np.isfinite(values).all()), "mu has NaN or infinite values")
+    unclipped = reward.mu(data)
+    _demand(bool(np.isfinite(unclipped).all()), "mu is not finite without propensity clip")
+    other = tiny_clicks(model, seed=5)
+    _demand(
+        reward.mu(other).shape == (other.dataset.n_documents,),
+        "mu does not work on other queries than those it was fitted on",
+    )
+    nothing = tiny_clicks(model, n=1)
+    _demand(bool(np.isfinite(reward.mu(nothing)).all()), "mu is not finite where nothing was shown")
+    reward.fit(data, model, seed=3)
+    _demand(
+        np.array_equal(values, reward.mu(data, propensity_clip=0.1)),
+        "the same seed gives another mu",
+    )
+
+
+def check_estimator(estimator: Estimator) -> None:
+    """Elementwise, defined where production never shows a document, slope = derivative."""
+    _check_component(estimator)
+    ranks = rank_weights("dcg", TOP_K)
+    estimator.prepare(EstimatorContext(10_000, ranks, "dcg", TrustBias()))
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.05, 1, size=(3, 40))
+    logging_weights = rng.uniform(0.05, 1, size=(3, 40))
+    logging_weights[:, :3] = 0.0
+    rewards = rng.normal(size=(3, 40))
+    rewards[:, 3:5] = 0.0
+    gain = estimator.gain(weights, logging_weights, rewards)
+    slope = estimator.slope(weights, logging_weights, rewards)
+    _demand(gain.shape == slope.shape == weights.shape, "gain or slope is not elementwise")
+    _demand(bool(np.isfinite(gain).all() and np.isfinite(slope).all()), "gain or slope not finite")
+    _demand(
+        np.allclose(
+            gain[:, ::-1],
+            estimator.gain(weights[:, ::-1], logging_weights[:, ::-1], rewards[:, ::-1]),
+        ),
+        "gain is not elementwise: it depends on the order of documents",
+    )
+    _check_slope(estimator, weights, logging_weights, rewards)
+    padding = estimator.gain(np.zeros(2), np.zeros(2), np.zeros(2))
+    _demand(bool((padding == 0).all()), "padding (weight, logging weight, reward 0) has a gain")
+    lists = Lists.of_offsets(np.array([0, 40]))
+    share = estimator.served_share(weights[0], logging_weights[0], lists)
+    _demand(bool((share >= 0).all() and (share <= 1).all()), "served_share is no share")
+
+
+def _check_slope(
+    estimator: Estimator, weights: Floats, logging_weights: Floats, rewards: Floats
+) -> None:
+    step = 1e-6
+
+    def gain(at: Floats) -> Floats:
+        values: Floats = estimator.gain(at, logging_weights, rewards)
+        return values
+
+    forward = (gain(weights + step) - gain(weights)) / step
+    backward = (gain(weights) - gain(weights - step)) / step
+    slope = estimator.slope(weights, logging_weights, rewards)
+    low, high = np.minimum(forward, backward), np.maximum(forward, backward)
+    fits = (slope >= low - 1e-4) & (slope <= high + 1e-4)
+    _demand(
+        bool(fits.all()),
+        f"slope is not the derivative of gain: {slope[~fits][:1]} against {forward[~fits][:1]}",
+    )
+    exposure = Exposure(logging_weights + 0.1, logging_weights + 0.1, logging_weights + 0.1)
+    divergence = estimator.divergence(weights, exposure)
+    moved = (estimator.divergence(weights + step, exposure) - divergence) / step
+    _demand(
+        np.allclose(moved, estimator.divergence_slope(weights, exposure), rtol=1e-3, atol=1e-3),
+        "divergence_slope is not the derivative of divergence",
+    )
+
+
+def check_ranker(ranker: Ranker) -> None:
+    """Finite, blind to padding, right for short lists, and uphill on a plain objective."""
+    from cltr.estimators import Plain
+
+    _check_component(ranker)
+    rng = np.random.default_rng(0)
+    lengths = np.array([1, 3, 8, 8])
+    mask = np.arange(8) < lengths[:, None]
+    scores = np.where(mask, rng.normal(size=mask.shape), -np.inf)
+    rewards = np.where(mask, rng.normal(size=mask.shape), 0.0)
+    ranks = rank_weights("dcg", TOP_K)
+
+    def run(scores: Floats, mask: np.ndarray, rewards: Floats) -> Floats:
+        weights = ranker.policy.expected_weights(scores, Lists.of_mask(mask), ranks)
+        zeros = np.zeros(mask.shape)
+        objective = Objective(Plain(), weights, Exposure(zeros, zeros, zeros), rewards)
+        return ranker.gradient(scores, mask, ranks, objective, np.random.default_rng(7))
+
+    gradient = run(scores, mask, rewards)
+    _demand(gradient.shape == scores.shape, "the gradient has another shape than the scores")
+    _demand(bool(np.isfinite(gradient).all()), "the gradient is not finite")
+    _demand(bool((gradient[~mask] == 0).all()), "the gradient of padding is not 0")
+    _demand(bool((np.abs(gradient[0]) < 1e-5).all()), "a single document has a gradient")
+    _demand(np.array_equal(gradient, run(scores, mask, rewards)), "the same seed, another gradient")
+    wide = [
+        np.pad(a, ((0, 0), (0, 3)), constant_values=c)
+        for a, c in ((scores, -np.inf), (mask, False), (rewards, 0.0))
+    ]
+    _demand(np.allclose(gradient, run(*wide)[:, :8]), "more padding changes the gradient")
+    steps = np.where(mask, gradient, 0.0)
+    _demand(bool((steps[2:] * _exact(scores, mask, rewards)[2:]).sum() > 0), "it leads downhill")
+
+
+def _exact(scores: Floats, mask: np.ndarray, rewards: Floats) -> Floats:
+    lists = Lists.of_mask(mask)
+    return PlackettLuce().gradient(scores, rewards, lists, rank_weights("dcg", TOP_K))
+
+
+def check_scorer(scorer: Scorer) -> None:
+    """A module from features and rows to one score each, by its seed alone."""
+    import torch
+
+    _check_component(scorer)
+
+    def scores() -> torch.Tensor:
+        torch.manual_seed(0)
+        module = scorer.build(6, 20)
+        features = torch.linspace(-1, 1, 60).reshape(10, 6)
+        found: torch.Tensor = module(features, torch.arange(10))
+        return found
+
+    first = scores()
+    _demand(tuple(first.shape) == (10,), "scores are not one number per document")
+    _demand(bool(torch.isfinite(first).all()), "scores are not finite")
+    _demand(first.requires_grad, "scores have no gradient: nothing can be learned")
+    _demand(bool(torch.equal(first, scores())), "the same seed gives other scores")
+
+
+def check_log_reader(reader: LogReader, path: Path, *, n_interactions: int) -> None:
+    """All interactions are read, in chunks of bounded size."""
+    _check_component(reader)
+    chunks = list(reader.read([path], chunk=7))
+    _demand(sum(map(len, chunks)) == n_interactions, "interactions are lost or invented")
+    _demand(all(len(chunk) <= 7 for chunk in chunks), "a chunk is larger than asked for")
+    for chunk in chunks:
+        _demand(chunk.clicks.shape == chunk.documents.shape, "clicks do not match documents")
+        _demand(not (chunk.clicks & (chunk.documents < 0)).any(), "a click on nothing")
+
+
+def _demand(condition: bool, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
