@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cltr.ranges import close_gaps
 from cltr.types import Booleans, Floats, Integers, Lists
 
 DEFAULT_ACCURACY = 1e-7
@@ -56,7 +57,7 @@ class PlackettLuce:
     def _arguments(self, scores: Floats, lists: Lists, rank_weights: Floats) -> tuple[object, ...]:
         from cltr import race
 
-        flat = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
+        flat = close_gaps(np.ascontiguousarray(scores, dtype=np.float64).reshape(-1), lists)
         weights = np.ascontiguousarray(rank_weights, dtype=np.float64)
         nodes = race.nodes_per_octave(len(weights), self.accuracy)
         return flat, lists.starts, lists.lengths, weights, nodes, self.accuracy

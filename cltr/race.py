@@ -29,10 +29,10 @@ import math
 import numpy as np
 from numba import njit, prange
 
+from cltr.ranges import FLOOR
+
 LANES = 8
 """Nodes that are worked on together: one vector register of doubles."""
-FLOOR = -600.0
-"""Scores further than this below the list's highest count as this far below."""
 _JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 

@@ -13,18 +13,22 @@ import math
 import numpy as np
 from numba import njit, prange
 
-FLOOR = -600.0
-"""As in ``cltr.race``: scores further below the list's highest count as this far below."""
+from cltr.ranges import FLOOR, WIDEST_GAP
+
 _JIT = {"cache": True, "error_model": "numpy"}
 
 
 @njit(**_JIT)
 def _tails(scores, order):
     """The rate of all documents from the j-th best on; 0 behind the last."""
-    tails = np.zeros(len(scores) + 1)
-    highest = scores[order[0]]
-    for j in range(len(scores) - 1, -1, -1):
-        tails[j] = tails[j + 1] + math.exp(max(scores[order[j]] - highest, FLOOR))
+    n = len(scores)
+    levels = np.zeros(n)  # below the best; no gap wider than need be, so that none underflows
+    for j in range(1, n):
+        gap = min(scores[order[j - 1]] - scores[order[j]], WIDEST_GAP)
+        levels[j] = max(levels[j - 1] - gap, FLOOR)
+    tails = np.zeros(n + 1)
+    for j in range(n - 1, -1, -1):
+        tails[j] = tails[j + 1] + math.exp(levels[j])
     return tails
 
 
