@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 import inspect
 import os
+import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,6 +32,9 @@ ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
     "log-reader": ("cltr_log_readers", interfaces.LogReader),
 }
 """Role: the hook that registers it, and the contract that it keeps."""
+LONGEST_REASON = 500
+"""Characters of a stranger's error that are shown."""
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True)
@@ -157,11 +162,17 @@ def _provider(entry: EntryPoint) -> Provider:
 
 
 def _import_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"cltr_plugin_{path.stem}", path)
+    name = f"cltr_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise PluginError(f"{path}: not a Python file")
+        raise PluginError("it is no Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.modules[name] = module  # where dataclasses and pydantic look up annotations
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module
 
 
@@ -170,14 +181,30 @@ def _components_of(plugin: Any, provider: Provider) -> Iterable[tuple[str, type[
     manager = pluggy.PluginManager(hookspecs.GROUP)
     manager.add_hookspecs(hookspecs)
     manager.register(plugin, name=provider.entry_point)
-    manager.check_pending()
-    if not manager.get_hookcallers(plugin):
+    _check_hook_names(manager)
+    implemented = {caller.name: caller for caller in manager.get_hookcallers(plugin) or ()}
+    if not implemented:
         raise PluginError("it implements no hook of cltr.hookspecs; mark functions with hookimpl")
     for role, (hook, contract) in ROLES.items():
-        for returned in getattr(manager.hook, hook)():
-            for component in returned:
+        if hook in implemented:
+            for component in _returned_by(implemented[hook]):
                 _check(component, hook, contract)
                 yield role, component
+
+
+def _check_hook_names(manager: pluggy.PluginManager) -> None:
+    hooks = [hook for hook, _ in ROLES.values()]
+    for hook in vars(manager.hook):
+        if not hook.startswith("_") and hook not in hooks:
+            hint = did_you_mean(hook, hooks)
+            raise PluginError(f"there is no hook '{hook}'; the hooks are {', '.join(hooks)}{hint}")
+
+
+def _returned_by(hook: Any) -> Iterable[Any]:
+    returned = (hook() or [None])[0]  # pluggy leaves out None
+    if not isinstance(returned, list | tuple):
+        raise PluginError(f"{hook.name} returned {returned!r}; it must return a list of classes")
+    return returned
 
 
 def _check(component: Any, hook: str, contract: type[Any]) -> None:
@@ -190,28 +217,37 @@ def _check(component: Any, hook: str, contract: type[Any]) -> None:
     if inspect.isabstract(component):
         missing = ", ".join(sorted(getattr(component, "__abstractmethods__", ())))
         raise PluginError(f"{component.__name__} does not implement {missing}")
-    for method in component.__dict__:
-        expected = getattr(contract, method, None)
-        if inspect.isfunction(expected) and not method.startswith("__"):
+    for method, expected in inspect.getmembers(contract, inspect.isfunction):
+        if not method.startswith("_") and getattr(component, method) is not expected:
             _check_signature(component, method, expected)
 
 
 def _check_signature(component: type[Any], method: str, expected: Any) -> None:
-    """A method must accept what the contract passes to it."""
-    theirs = inspect.signature(getattr(component, method))
-    if any(p.kind is p.VAR_KEYWORD for p in theirs.parameters.values()):
-        return
-    for name, parameter in inspect.signature(expected).parameters.items():
-        positional = any(p.kind is p.VAR_POSITIONAL for p in theirs.parameters.values())
-        if name not in theirs.parameters and not (
-            positional and parameter.kind is not parameter.KEYWORD_ONLY
-        ):
-            raise PluginError(
-                f"{component.__name__}.{method}{theirs} lacks '{name}'; "
-                f"the contract is {method}{inspect.signature(expected)}"
-            )
+    """A method must accept what the contract passes to it, and ask for no more."""
+    theirs, ours = inspect.signature(getattr(component, method)), inspect.signature(expected)
+    problem = _mismatch(dict(theirs.parameters), dict(ours.parameters))
+    if problem:
+        raise PluginError(
+            f"{component.__name__}.{method}{theirs} {problem}; the contract is {method}{ours}"
+        )
+
+
+def _mismatch(theirs: dict[str, inspect.Parameter], ours: dict[str, inspect.Parameter]) -> str:
+    kinds = {parameter.kind for parameter in theirs.values()}
+    by_position = [name for name, one in ours.items() if one.kind is not one.KEYWORD_ONLY]
+    for name in ours:
+        rest = _VARIABLE[0] if name in by_position else _VARIABLE[1]
+        if name not in theirs and rest not in kinds:
+            return f"lacks '{name}'"
+    for name, one in theirs.items():
+        if name not in ours and one.default is one.empty and one.kind not in _VARIABLE:
+            return f"asks for '{name}'"
+    if [name for name in theirs if name in by_position] != [n for n in by_position if n in theirs]:
+        return "has its parameters in another order"
+    return ""
 
 
 def _one_line(error: BaseException) -> str:
-    first = (str(error).strip().splitlines() or [""])[0]
-    return first if isinstance(error, PluginError) else f"{type(error).__name__}: {first}"
+    words = textwrap.shorten(str(error), LONGEST_REASON, placeholder=" ...")
+    kind = "" if isinstance(error, PluginError) else type(error).__name__
+    return ": ".join(part for part in (kind, words) if part)
