@@ -7,12 +7,15 @@ each query's list begins. Nothing is padded until it reaches a ranker.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
+
+if TYPE_CHECKING:
+    from cltr.normalization import Normalization
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -82,6 +85,8 @@ class Dataset:
     name: str = ""
     fingerprint: str = ""
     """Hash of the content, quoted in results."""
+    normalization: "Normalization | None" = None
+    """How the features were made from raw ones; for raw features that are to be scored later."""
 
     @property
     def n_queries(self) -> int:
