@@ -32,8 +32,13 @@ def train(
     folder = RunFolder.create(out, label=f"{parts.estimator.name}-{parts.reward.name}")
     config = resolved(config, parts)
     config = config.model_copy(update={"provenance": provenance(dataset)})
-    folder.write_text("run.toml", config.to_toml())
-    return _run(config, parts, dataset, folder, progress or Progress())
+    try:
+        folder.write_text("run.toml", config.to_toml())
+        return _run(config, parts, dataset, folder, progress or Progress())
+    except CltrError:
+        if not folder.has_checkpoint:  # nothing to go on from: leave nothing in the way
+            folder.discard()
+        raise
 
 
 def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
@@ -61,9 +66,10 @@ def _run(
 ) -> dict[str, Any]:
     began = time.perf_counter()
     if config.log:
-        production, statistics = _read_log(config, dataset)
+        production, statistics, users = _read_log(config, dataset)
     else:
         production, statistics = _simulate(config, parts, dataset, progress)
+        users = parts.users.name
     learned = pipeline.learn(
         config,
         parts,
@@ -87,6 +93,8 @@ def _run(
     folder.write_json("history.json", learned.state.history)
     result = {
         **describe(config, parts),
+        "users": users,
+        "n_interactions": statistics["train"].n_interactions,
         **judged,
         "clip_fraction": learned.clip_fraction,
         "epochs": learned.state.epoch,
@@ -114,11 +122,14 @@ def _simulate(
     return production, statistics
 
 
-def _read_log(config: RunConfig, dataset: Dataset) -> tuple[Production, dict[str, ClickStatistics]]:
+def _read_log(
+    config: RunConfig, dataset: Dataset
+) -> tuple[Production, dict[str, ClickStatistics], str | None]:
+    """Production, its clicks, and whose they were if the log says so."""
     log = open_log(Path(config.log), dataset)
     if log.scores is None:
         raise DataError(f"{config.log}: has no production scores")
-    return Production(log.scores, scorer=""), dict(log.statistics)
+    return Production(log.scores, scorer=""), dict(log.statistics), log.description.get("users")
 
 
 class _Saver:
@@ -198,10 +209,8 @@ def describe(config: RunConfig, parts: Components) -> dict[str, Any]:
         "ranker": parts.ranker.name,
         "scorer": parts.scorer.name,
         "click_model": parts.click_model.name,
-        "users": parts.users.name,
         "metric": config.metric,
         "top_k": config.top_k,
-        "n_interactions": config.interactions,
         "seed": config.seed,
         "exposure": config.exposure,
         "init": config.init,
@@ -217,6 +226,8 @@ def evaluate(
     folder = RunFolder.open(path)
     config = read_config(folder)
     parts = compose(config)
+    earlier = folder.read_json("result.json")
+    pipeline.prepare(config, parts, n_interactions=earlier["n_interactions"])
     dataset = pipeline.load_data(data or config.data)
     module = pipeline.new_module(parts.scorer, dataset, seed=0)
     folder.load_module("policy.safetensors", module)
@@ -229,6 +240,8 @@ def evaluate(
     judged = pipeline.evaluate(config, parts, dataset, production, module, blend=blend)
     return {
         **describe(config, parts),
+        "users": earlier["users"],
+        "n_interactions": earlier["n_interactions"],
         "data": data or config.data,
         **judged,
         "blend": blend,

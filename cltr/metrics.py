@@ -42,7 +42,8 @@ def sum_lists(values: Floats, lists: Lists) -> Floats:
         >>> sum_lists(np.array([1.0, 2.0, 3.0]), Lists.of_offsets(np.array([0, 2, 2, 3])))
         array([3., 0., 3.])
     """
-    return np.bincount(lists.owners, values, minlength=len(lists.lengths))
+    sums = np.bincount(lists.owners, values, minlength=len(lists.lengths))
+    return sums.astype(np.float64, copy=False)  # integers where there is no document at all
 
 
 def ideal_weights(labels: Floats, lists: Lists, weights: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -231,8 +231,10 @@ def start(
     return module
 
 
-def check_counts(config: RunConfig, statistics: dict[str, ClickStatistics]) -> None:
-    """The log must cover the lists and ranks that the run is about."""
+def cut_counts(
+    config: RunConfig, statistics: dict[str, ClickStatistics]
+) -> dict[str, ClickStatistics]:
+    """[2] The ranks that the run is about; what was shown below them counts as not shown."""
     for split, part in statistics.items():
         if part.top_k < config.top_k:
             raise UsageError(
@@ -241,6 +243,20 @@ def check_counts(config: RunConfig, statistics: dict[str, ClickStatistics]) -> N
             )
         if part.n_interactions == 0:
             raise DataError(f"the log has no interactions on the {split} queries")
+    ranks = slice(config.top_k)
+    return {
+        split: replace(part, impressions=part.impressions[:, ranks], clicks=part.clicks[:, ranks])
+        for split, part in statistics.items()
+    }
+
+
+def prepare(config: RunConfig, parts: Components, *, n_interactions: int) -> Floats:
+    """[5] Tell the estimator what its schedules and bounds hang on; returns the rank weights."""
+    ranks = rank_weights(config.metric, config.top_k, parts.click_model)
+    parts.estimator.prepare(
+        EstimatorContext(n_interactions, ranks, config.metric, parts.click_model)
+    )
+    return ranks
 
 
 @dataclass(frozen=True)
@@ -264,8 +280,8 @@ def learn(
     on_epoch: Any = lambda state: None,
 ) -> Learned:
     """[3]..[6] From click statistics to a policy."""
-    check_counts(config, statistics)
-    ranks = rank_weights(config.metric, config.top_k, parts.click_model)
+    statistics = cut_counts(config, statistics)
+    ranks = prepare(config, parts, n_interactions=statistics["train"].n_interactions)
     progress.stage("rewards")
     data = {}
     for split in ("train", "valid"):
@@ -273,11 +289,6 @@ def learn(
         exposure = expose(config, scored, statistics[split], parts.click_model, ranks)
         data[split] = ClickData(scored.dataset, statistics[split], exposure)
     rewards = reward(config, parts, data)
-    parts.estimator.prepare(
-        EstimatorContext(
-            statistics["train"].n_interactions, ranks, config.metric, parts.click_model
-        )
-    )
     splits = {
         split: LoggedQueries(
             data[split].dataset,

@@ -35,7 +35,7 @@ def _headline(result: dict[str, Any]) -> Text:
     return Text.assemble(
         (f"{result['estimator']} over {result['reward']}", "bold"),
         f" by {result['ranker']}, {result['n_interactions']:,} interactions, "
-        f"users {result['users']}, data {result['data']}{mixed}",
+        f"users {result['users'] or 'unknown'}, data {result['data']}{mixed}",
     )
 
 

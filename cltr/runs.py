@@ -5,7 +5,8 @@ Every file is written beside and renamed; ``result.json`` comes last, so a folde
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,15 @@ from cltr.types import Floats
 if TYPE_CHECKING:
     import torch
 
+CHECKPOINT = "checkpoint.safetensors"
+
 
 class RunFolder:
     """The files of one run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._written: set[Path] = set()
 
     @classmethod
     def create(cls, out: Path | None, *, label: str) -> "RunFolder":
@@ -51,10 +55,23 @@ class RunFolder:
     def config_file(self) -> Path:
         return self.path / "run.toml"
 
+    def discard(self) -> None:
+        """Remove what this run has written, and the folder if nothing else is in it."""
+        for path in self._written:
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()
+
     def write_text(self, name: str, text: str) -> None:
         """Write a small file whole or not at all."""
-        with write_beside(self.path / name) as temporary:
+        with self._write(name) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+    @contextmanager
+    def _write(self, name: str) -> Iterator[Path]:
+        with write_beside(self.path / name) as temporary:
+            yield temporary
+        self._written.add(self.path / name)
 
     def write_json(self, name: str, value: Any) -> None:
         self.write_text(name, json.dumps(value, indent=2) + "\n")
@@ -101,6 +118,10 @@ class RunFolder:
             )
         return scores
 
+    @property
+    def has_checkpoint(self) -> bool:
+        return (self.path / CHECKPOINT).exists()
+
     def save_checkpoint(self, state: TrainingState) -> None:
         """All that is needed to go on; tensors and numbers in one file."""
         tensors = _prefixed("weights", state.weights) | _prefixed("best", state.best_weights)
@@ -116,11 +137,11 @@ class RunFolder:
             "history": state.history,
             "groups": groups,
         }
-        self._save("checkpoint.safetensors", tensors, {"state": json.dumps(rest)})
+        self._save(CHECKPOINT, tensors, {"state": json.dumps(rest)})
 
     def load_checkpoint(self) -> TrainingState | None:
         """The last finished epoch, or None if none was finished."""
-        path = self.path / "checkpoint.safetensors"
+        path = self.path / CHECKPOINT
         if not path.exists():
             return None
         from safetensors import SafetensorError, safe_open
@@ -148,7 +169,7 @@ class RunFolder:
         )
 
     def remove_checkpoint(self) -> None:
-        (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+        (self.path / CHECKPOINT).unlink(missing_ok=True)
 
     def _save(
         self, name: str, tensors: "dict[str, torch.Tensor]", metadata: dict[str, str] | None = None
@@ -156,7 +177,7 @@ class RunFolder:
         from safetensors.torch import save_file
 
         contiguous = {key: tensor.contiguous() for key, tensor in tensors.items()}
-        with write_beside(self.path / name) as temporary:
+        with self._write(name) as temporary:
             save_file(contiguous, temporary, metadata=metadata)
 
     def _load(self, name: str) -> "dict[str, torch.Tensor]":
