@@ -57,6 +57,10 @@ def _blocks(path: Path, stream: Any) -> Iterator[NDArray[np.uint8]]:
     buffer = bytearray(BLOCK + 1)
     filled = _begin(stream, buffer)
     while True:
+        if filled == len(buffer) - 1:
+            if filled >= LONGEST_LINE:
+                raise DataError(f"{path}: a line is longer than {LONGEST_LINE} bytes; is it text?")
+            buffer = buffer + bytes(len(buffer))
         with memoryview(buffer) as view:
             read = stream.readinto(view[filled:-1])
         filled += read
@@ -71,12 +75,6 @@ def _blocks(path: Path, stream: Any) -> Iterator[NDArray[np.uint8]]:
             filled = rest
         elif not read:
             return
-        elif filled >= LONGEST_LINE:
-            raise DataError(
-                f"{path}: a line is longer than {LONGEST_LINE} bytes; is it a text file?"
-            )
-        elif filled == len(buffer) - 1:
-            buffer = buffer + bytes(len(buffer))
 
 
 def _begin(stream: Any, buffer: bytearray) -> int:

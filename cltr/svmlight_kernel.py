@@ -190,7 +190,7 @@ def parse(
                         break
                     n_missing += 1
                     value = 0.0
-                if value != 0.0 or trust == UNREAD:
+                if np.float32(value) != 0 or trust == UNREAD:
                     columns[n_values] = column - 1
                     values[n_values] = value
                     n_values += 1
