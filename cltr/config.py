@@ -56,7 +56,7 @@ class ProductionOptions(Options):
     min_queries: int = Field(10, ge=1, description="but at least this many of them.")
     scorer: str = Field("", description="its scorer; the policy's own if empty.")
     epochs: int = Field(30, ge=0, description="passes over those queries; more are more peaked.")
-    learning_rate: float = Field(1e-3, gt=0, description="step size of Adam.")
+    learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False, description="step size of Adam.")
 
 
 class RunConfig(Options):
@@ -125,11 +125,11 @@ class RunConfig(Options):
 def resolve(values: dict[str, Any], *, owner: str = "run file") -> RunConfig:
     """Check the values of a run file or command line, aliases of estimators replaced."""
     values = dict(values)
-    estimator = dict(_table(values.get("estimator", {"name": "prpo"}), "estimator"))
+    estimator = dict(table_of(values, "estimator") or {"name": "prpo"})
     name = estimator.get("name")
     if name in ALIASES:
         estimator["name"], meant = ALIASES[name]
-        reward = dict(_table(values.get("reward", {"name": meant}), "reward"))
+        reward = dict(table_of(values, "reward"))
         if reward.setdefault("name", meant) != meant:
             raise UsageError(
                 f"--estimator {name} means '{estimator['name']}' over the reward '{meant}', but "
@@ -141,9 +141,11 @@ def resolve(values: dict[str, Any], *, owner: str = "run file") -> RunConfig:
     return RunConfig.parse(values, owner=owner)
 
 
-def _table(value: Any, key: str) -> dict[str, Any]:
+def table_of(values: dict[str, Any], key: str) -> dict[str, Any]:
+    """A table of a run file; empty if it is not there."""
+    value = values.get(key, {})
     if not isinstance(value, dict):
-        raise OptionError(f"{key} is {value!r}: it must be a table with a name, such as [{key}]")
+        raise OptionError(f"{key} is {value!r}: it must be a table, written below [{key}]")
     return value
 
 

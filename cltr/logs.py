@@ -20,7 +20,6 @@ from cltr.types import ClickLog, ClickStatistics, Dataset, Floats
 FORMAT = "cltr-log"
 SPLITS = ("train", "valid")
 STATISTICS = ("impressions", "clicks", "displays", "offsets")
-STATISTICS = ("impressions", "clicks", "displays", "offsets")
 
 
 def _members(split: str) -> dict[str, Member]:

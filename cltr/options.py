@@ -39,6 +39,8 @@ class Options(BaseModel):
             )
         message = first["msg"].removeprefix("Value error, ")
         message = message[0].lower() + message[1:]
+        if not first["loc"]:  # about several values together
+            return f"{owner}: {message}"
         return f"{path} is {first['input']!r}: {message}"
 
 

@@ -4,6 +4,7 @@ Every file is written beside and renamed; ``result.json`` comes last, so a folde
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -74,7 +75,8 @@ class RunFolder:
         self._written.add(self.path / name)
 
     def write_json(self, name: str, value: Any) -> None:
-        self.write_text(name, json.dumps(value, indent=2) + "\n")
+        """Strict JSON: what is not a number there is null."""
+        self.write_text(name, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
 
     def read_json(self, name: str) -> Any:
         path = self.path / name
@@ -110,7 +112,10 @@ class RunFolder:
 
     def load_scores(self, name: str, *, n_documents: int) -> Floats:
         """The scores that :meth:`save_scores` wrote."""
-        scores: Floats = self._load(name)["scores"].numpy()
+        tensors = self._load(name)
+        if "scores" not in tensors:
+            raise DataError(f"{self.path / name}: holds no scores")
+        scores: Floats = tensors["scores"].numpy()
         if scores.shape != (n_documents,):
             raise DataError(
                 f"{self.path / name}: has scores of {scores.size} documents; the data set has "
@@ -174,11 +179,11 @@ class RunFolder:
     def _save(
         self, name: str, tensors: "dict[str, torch.Tensor]", metadata: dict[str, str] | None = None
     ) -> None:
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         contiguous = {key: tensor.contiguous() for key, tensor in tensors.items()}
         with self._write(name) as temporary:
-            save_file(contiguous, temporary, metadata=metadata)
+            temporary.write_bytes(save(contiguous, metadata))  # save_file hides a full disk
 
     def _load(self, name: str) -> "dict[str, torch.Tensor]":
         from safetensors import SafetensorError
@@ -191,6 +196,20 @@ class RunFolder:
             raise CltrError(f"{path}: no such file; the run is not finished") from error
         except (OSError, SafetensorError) as error:
             raise DataError(f"{path}: damaged weights: {error}") from error
+
+
+def finite(value: Any) -> Any:
+    """The same value with None for every number that JSON does not know.
+
+    Example:
+        >>> finite({"ratio_max": float("inf"), "ratio_min": 0.5})
+        {'ratio_max': None, 'ratio_min': 0.5}
+    """
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _next_folder(parent: Path, label: str) -> Path:

@@ -28,9 +28,14 @@ class TrainingOptions(Options):
         10, ge=1, description="stop after this many epochs without a better validation value."
     )
     learning_rate: float = Field(
-        1e-3, gt=0, description="step size of Adam; larger is faster and less steady."
+        1e-3,
+        gt=0,
+        allow_inf_nan=False,
+        description="step size of Adam; larger is faster and less steady.",
     )
-    weight_decay: float = Field(1e-5, ge=0, description="pull of the weights towards 0.")
+    weight_decay: float = Field(
+        1e-5, ge=0, allow_inf_nan=False, description="pull of the weights towards 0."
+    )
     batch_queries: int = Field(
         32, ge=1, description="queries in a step; fewer are more and noisier steps."
     )

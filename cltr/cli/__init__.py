@@ -1,5 +1,6 @@
 """The command line: names and summaries here, each command in its own file, loaded when invoked."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -50,6 +51,7 @@ class LazyGroup(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run, and turn whatever goes wrong into one line and an exit code."""
+        words = (args[0] if args else kwargs.get("args")) or sys.argv[1:]
         try:
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.UsageError as error:
@@ -63,15 +65,15 @@ class LazyGroup(click.Group):
             sys.stderr.close()
             sys.exit(1)
         except Exception as error:
-            _fail_on(error)
+            _fail_on(error, verbose="--verbose" in words)
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail_on(error: Exception) -> None:
+def _fail_on(error: Exception, *, verbose: bool) -> None:
     """An error of ours is shown as it is; another one is a bug, and says how to see more."""
     from cltr.errors import CltrError
 
-    if "--verbose" in sys.argv:
+    if verbose:
         raise error
     if isinstance(error, CltrError):
         _fail(str(error), error.exit_code)
@@ -88,18 +90,26 @@ def _fail(message: str, code: int) -> None:
 
 @click.group(
     cls=LazyGroup,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with: cltr train --estimator prpo --reward dr",
 )
 @click.version_option(package_name="cltr", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Safe counterfactual learning to rank from clicks.
 
     Learn a ranker from click logs with PRPO, safe or plain estimators over any reward, and see how
     much damage is possible at worst before users do.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(2)
 
 
 def main() -> None:
     """Entry point of the ``cltr`` script."""
+    # Threads that wait by spinning starve each other on a busy machine; read when torch loads.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     cli(prog_name="cltr")

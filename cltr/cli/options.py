@@ -102,19 +102,19 @@ def gather(
     flags: dict[str, Any], assignments: tuple[str, ...], config: Path | None
 ) -> dict[str, Any]:
     """Run file, then flags, then ``-o``, each on top of the one before."""
-    from cltr.config import TABLES, RunConfig, parse_assignments
+    from cltr.config import TABLES, RunConfig, parse_assignments, table_of
 
     values = RunConfig.load(config) if config else {}
     for key, value in flags.items():
         if value is None:
             continue
         if key in TABLES:
-            before = values.get(key, {})
+            before = table_of(values, key)
             values[key] = before if before.get("name") == value else {"name": value}
         else:
             values[key] = value
     for table, options in parse_assignments(assignments).items():
-        values[table] = _default_name(table) | values.get(table, {}) | options
+        values[table] = _default_name(table) | table_of(values, table) | options
     return values
 
 
