@@ -12,6 +12,7 @@ from hypothesis import settings
 ROOT = Path(__file__).parent.parent
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 if WORKER:
     # Workers already share out the cores, so each computes with one thread. Each also keeps its
     # compiled kernels apart: two processes that fill one numba index at once can cross entries.

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,11 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     SpinnerColumn,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
 )
 from rich.progress import (
     Progress as RichBars,
@@ -134,3 +137,50 @@ def print_components(result: dict[str, Any], *, detailed: bool) -> None:
 def _plain_text(summary: str) -> str:
     """Mathematics and quotes of a docstring as they read in a terminal."""
     return escape(re.sub(r":math:`([^`]*)`|``([^`]*)``", r"\1\2", summary))
+
+
+@contextmanager
+def byte_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar of bytes read, by stage, on stderr."""
+    columns = (
+        TextColumn("{task.description:<18}"),
+        BarColumn(bar_width=24),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with RichBars(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def update(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield update
+
+
+def print_info(info: dict[str, Any]) -> None:
+    """A data set: its splits in a table, the rest in lines."""
+    console = Console()
+    splits = info.get("splits", {})
+    rows = {split: values for split, values in splits.items() if isinstance(values, dict)}
+    if rows:
+        keys = list(next(iter(rows.values())))
+        table = Table("split", *keys, title=str(info.get("name") or info.get("path", "")))
+        for split, values in rows.items():
+            table.add_row(split, *(_shown(values[key]) for key in keys))
+        console.print(table)
+    for key, value in info.items():
+        if key != "splits" and value not in ("", None, [], {}):
+            console.print(f"{key.replace('_', ' ')}: {_shown(value)}", highlight=False)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
