@@ -144,7 +144,14 @@ def create_h5(path: Path | str, *, format: str, version: int = 1) -> Iterator[h5
     with write_beside(path) as partial:
         sink = _Sink(partial)
         try:
-            with h5py.File(sink, "w", alignment_threshold=_PAGE, alignment_interval=_PAGE) as file:
+            # Version 1.10 of HDF5 was the first to sum up all that says where things are.
+            with h5py.File(
+                sink,
+                "w",
+                libver=("v110", "v110"),
+                alignment_threshold=_PAGE,
+                alignment_interval=_PAGE,
+            ) as file:
                 file.attrs["format"] = format
                 file.attrs["version"] = version
                 yield file
@@ -178,8 +185,13 @@ def open_h5(
     """
     path = Path(path)
     with _opened(path) as file:
-        _check_format(path, file, format=format, version=version)
-        check_members(path, file, members, optional)
+        try:
+            _check_format(path, file, format=format, version=version)
+            check_members(path, file, members, optional)
+        except DataError:
+            raise
+        except Exception as error:  # of a damaged file h5py complains in many ways
+            raise DataError(f"{path}: {_why_not_read(path, str(error))}") from error
         yield file
 
 
@@ -193,7 +205,9 @@ def _opened(path: Path) -> Iterator[h5py.File]:
         # No lock: a file is never changed in place, and some network disks cannot lock.
         with h5py.File(path, "r", locking=False) as file:
             yield file
-    except (OSError, RuntimeError) as error:
+    except OSError as error:
+        if error.filename is not None:  # of a file that the caller has in hand, not of this one
+            raise
         raise DataError(f"{path}: {_why_not_read(path, str(error))}") from error
 
 
