@@ -92,9 +92,14 @@ def info(path: Path, as_json: bool, verbose: bool) -> None:
     """
     del verbose
     from cltr.cli.output import print_info, print_json
-    from cltr.datasets import dataset_info
+    from cltr.datasets import dataset_info, describe
 
-    found = dataset_info(path)
+    if str(path) == "demo":
+        from cltr.demo import demo_dataset
+
+        found = describe(demo_dataset())
+    else:
+        found = dataset_info(path)
     if as_json:
         print_json(found)
     else:

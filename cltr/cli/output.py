@@ -163,24 +163,27 @@ def byte_progress() -> Iterator[Callable[[str, int, int], None]]:
 def print_info(info: dict[str, Any]) -> None:
     """A data set: its splits in a table, the rest in lines."""
     console = Console()
-    splits = info.get("splits", {})
-    rows = {split: values for split, values in splits.items() if isinstance(values, dict)}
-    if rows:
-        keys = list(next(iter(rows.values())))
-        table = Table("split", *keys, title=str(info.get("name") or info.get("path", "")))
-        for split, values in rows.items():
-            table.add_row(split, *(_shown(values[key]) for key in keys))
-        console.print(table)
-    for key, value in info.items():
-        if key != "splits" and value not in ("", None, [], {}):
-            console.print(f"{key.replace('_', ' ')}: {_shown(value)}", highlight=False)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_shown(item)}" for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_shown, value))
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    table = Table(title=f"{info['name']}: {info['features']:,} features", title_justify="left")
+    grades = sorted({grade for part in info["splits"].values() for grade in part["grades"]})
+    table.add_column("")
+    for column in ("queries", "documents", "list length", "median"):
+        table.add_column(column, justify="right")
+    for grade in grades[:6]:
+        table.add_column(f"grade {grade}", justify="right")
+    for split, part in info["splits"].items():
+        length = part["list_length"]
+        table.add_row(
+            split,
+            f"{part['queries']:,}",
+            f"{part['documents']:,}",
+            f"{length['min']:g}-{length['max']:g}",
+            f"{length['median']:g}",
+            *(f"{part['grades'].get(g, 0) / max(part['documents'], 1):.1%}" for g in grades[:6]),
+        )
+    console.print(table)
+    barren = sum(part["queries_without_relevant"] for part in info["splits"].values())
+    console.print(f"{barren:,} of {info['queries']:,} queries have no relevant document")
+    for note in info.get("notes", []):
+        console.print(f"note: {note}", highlight=False)
+    normalization = f"normalization {info['normalization']}, fingerprint {info['fingerprint']}"
+    console.print(f"{normalization}{', ' + info['path'] if 'path' in info else ''}", style="dim")
