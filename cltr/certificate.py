@@ -9,7 +9,7 @@ import numpy as np
 
 from cltr.interfaces import Estimator
 from cltr.metrics import sum_lists
-from cltr.types import Floats, Lists
+from cltr.types import Booleans, Floats, Lists
 
 
 def ratio_extremes(weights: Floats, logging_weights: Floats, lists: Lists) -> tuple[Floats, Floats]:
@@ -72,21 +72,24 @@ def certify(
     n_queries = len(lists.lengths)
     share = np.full(n_queries, 1 / max(n_queries, 1)) if query_weights is None else query_weights
     ratio_min, ratio_max = ratio_extremes(weights, logging_weights, lists)
+    extremes = (ratio_min.min(), ratio_max.max()) if n_queries else (1.0, 1.0)
     quantiles = np.quantile(ratio_min, [0.05, 0.25, 0.5]) if n_queries else np.ones(3)
     outside = estimator.outside(weights, logging_weights)
     return {
-        "ratio_min": float(ratio_min.min(initial=np.inf)),
+        "ratio_min": float(extremes[0]),
         "ratio_min_p05": float(quantiles[0]),
         "ratio_min_p25": float(quantiles[1]),
         "ratio_min_p50": float(quantiles[2]),
-        "ratio_max": float(ratio_max.max(initial=-np.inf)),
+        "ratio_max": float(extremes[1]),
         "worst_loss": float(share @ worst_losses(weights, logging_weights, lists)),
         "worst_loss_1": float(share @ worst_losses(weights, logging_weights, lists, at_most=1)),
         "worst_loss_3": float(share @ worst_losses(weights, logging_weights, lists, at_most=3)),
-        "documents_outside": None if outside is None else float(outside.mean()),
-        "queries_outside": None if outside is None else _queries_outside(outside, lists),
+        "documents_outside": None if outside is None else _share(outside),
+        "queries_outside": None
+        if outside is None
+        else _share(sum_lists(outside.astype(np.float64), lists) > 0),
     }
 
 
-def _queries_outside(outside: Any, lists: Lists) -> float:
-    return float((sum_lists(outside.astype(np.float64), lists) > 0).mean())
+def _share(which: Booleans) -> float:
+    return float(which.mean()) if len(which) else 0.0
