@@ -1,5 +1,6 @@
 """Guards: examples in docs/plugins.md work, docs/cli.md is current, hooks are documented."""
 
+import doctest
 import inspect
 import re
 from pathlib import Path
@@ -58,3 +59,9 @@ def test_command_line_page_is_current():
     assert (ROOT / "docs" / "cli.md").read_text() == help_page(), (
         "docs/cli.md is not what --help says; run: python -m cltr.cli.help > docs/cli.md"
     )
+
+
+@pytest.mark.parametrize("page", ["safety.md", "notation.md", "methods.md"])
+def test_examples_in_text_pages_hold(page):
+    failed, _ = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
+    assert failed == 0
