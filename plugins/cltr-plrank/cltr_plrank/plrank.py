@@ -1,0 +1,134 @@
+"""PL-Rank-1, -2 and -3: gradients from sampled rankings, with labels around 0."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from cltr.interfaces import Objective
+from cltr.types import Booleans, Floats, Integers
+from cltr_plrank.sampled import Sampled, project, returns_to_go
+
+
+class PLRank(Sampled):
+    r"""PL-Rank-3: the labels of the documents that could have been placed enter by expectation.
+
+    .. math:: \frac{\partial U}{\partial s_d} = E_y\Big[ PR_{r+1}
+              + \lambda_d (\rho_d DR_{\min(r, K)} - RI_{\min(r, K)}) \Big]
+
+    with r the rank of d, :math:`PR_k = \sum_{x \ge k}^K w_x \rho_{y_x}`,
+    :math:`RI_k = \sum_{j \le k} PR_j / S_j`, :math:`DR_k = \sum_{j \le k} w_j / S_j`. Here
+    :math:`S_j` is the rate of all that is not ranked before j; algorithm 1 as printed has the
+    sum over the whole list in its place, which is not the gradient.
+
+    Cost: O(samples K + documents) a query, beside the drawing of the rankings.
+
+    References: Oosterhuis, PL-Rank-3 (SIGIR'22), Algorithm 1.
+    """
+
+    name = "pl-rank"
+
+    class Options(Sampled.Options):
+        """Samples, and what the labels are measured from."""
+
+        centre: Literal["weights", "mean", "none"] = Field(
+            "weights",
+            description="take from the slopes of a list their mean, weighted by the expected "
+            "weights or plain, or nothing as published; changes the variance alone.",
+        )
+
+    options: "PLRank.Options"
+    by_document = False
+
+    def estimate(
+        self,
+        scores: Floats,
+        mask: Booleans,
+        rank_weights: Floats,
+        objective: Objective,
+        rankings: Integers,
+    ) -> Floats:
+        labels = self._labels(objective, mask)
+        gains = returns_to_go(rankings, labels, rank_weights)
+        later = np.zeros_like(gains)
+        later[..., :-1] = gains[..., 1:]
+        return project(
+            scores,
+            mask,
+            rank_weights,
+            rankings,
+            direct=later,
+            common=gains,
+            labels=labels,
+            by_document=self.by_document,
+        )
+
+    def _labels(self, objective: Objective, mask: Booleans) -> Floats:
+        if self.options.centre == "none":
+            return objective.slope
+        if self.options.centre == "mean":
+            return centre(objective.slope, mask.astype(np.float64))
+        return centre(objective.slope, np.abs(objective.weights) * mask)
+
+
+class PLRank1(PLRank):
+    r"""PL-Rank-1: the placement policy gradient, with centred labels.
+
+    .. math:: \frac{\partial U}{\partial s_d} = E_y\Big[ PR_{r} 1[r \le K]
+              - \sum_{k \le \min(r, K)} \pi(d | y_{<k}) PR_k \Big]
+
+    Without centring it is, ranking by ranking, the same number as ``placement`` without baseline.
+
+    References: Oosterhuis, PL-Rank (SIGIR'21), Eq. 19-20.
+    """
+
+    name = "pl-rank-1"
+
+    def estimate(
+        self,
+        scores: Floats,
+        mask: Booleans,
+        rank_weights: Floats,
+        objective: Objective,
+        rankings: Integers,
+    ) -> Floats:
+        gains = returns_to_go(rankings, self._labels(objective, mask), rank_weights)
+        return project(scores, mask, rank_weights, rankings, direct=gains, common=gains)
+
+
+class PLRank2(PLRank):
+    r"""PL-Rank-2: the estimate of ``pl-rank``, summed for every document of every ranking.
+
+    .. math:: \frac{\partial U}{\partial s_d} = E_y\Big[ PR_{r+1}
+              + \sum_{k \le \min(r, K)} \pi(d | y_{<k}) (w_k \rho_d - PR_k) \Big]
+
+    The same numbers at O(samples K documents) a query: to compare with, and to check.
+
+    References: Oosterhuis, PL-Rank (SIGIR'21), Eq. 22-25.
+    """
+
+    name = "pl-rank-2"
+    by_document = True
+
+
+def centre(labels: Floats, shown: Floats) -> Floats:
+    r"""Take from each list's labels their mean, weighted by how much the documents are shown.
+
+    Every ranking of n documents fills the ranks 1 to min(n, K), so :math:`\sum_d \omega_d` is a
+    constant of the list, and labels that are all shifted alike give the same expected gradient;
+    but an estimate varies less if the labels of what is shown lie around 0.
+
+    .. math:: \rho_d \to \rho_d - \frac{\sum_j v_j \rho_j}{\sum_j v_j}
+
+    Args:
+        labels: :math:`\rho`, ``[queries, docs]``.
+        shown: v, not negative, same shape; 0 on padding.
+
+    Example:
+        >>> centre(np.array([[3.0, 1.0]]), np.array([[1.0, 3.0]]))
+        array([[ 1.5, -0.5]])
+    """
+    total = shown.sum(-1, keepdims=True)
+    mean = (shown * labels).sum(-1, keepdims=True) / np.where(total > 0, total, 1.0)
+    centred: Floats = labels - mean
+    return centred

@@ -1,0 +1,138 @@
+"""What the rankers that sample Plackett-Luce rankings share."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from cltr.interfaces import Objective, Ranker
+from cltr.options import Options
+from cltr.policies import PlackettLuce, sample_rankings
+from cltr.types import Booleans, Floats, Integers
+
+
+class Sampled(Ranker):
+    """A gradient in two steps: draw rankings, then estimate from them.
+
+    By the chain rule the slope of the objective at the exact expected weights stands where the
+    literature has a document's label.
+    """
+
+    policy = PlackettLuce()
+
+    class Options(Options):
+        """How much to sample."""
+
+        samples: int = Field(
+            1000,
+            ge=1,
+            description="rankings drawn per query and step; the error falls with its root.",
+        )
+
+    options: Any
+
+    def gradient(
+        self,
+        scores: Floats,
+        mask: Booleans,
+        rank_weights: Floats,
+        objective: Objective,
+        rng: np.random.Generator,
+    ) -> Floats:
+        rankings = sample_rankings(
+            scores, mask, top_k=len(rank_weights), n_samples=self.options.samples, rng=rng
+        )
+        return self.estimate(scores, mask, rank_weights, objective, rankings)
+
+    @abstractmethod
+    def estimate(
+        self,
+        scores: Floats,
+        mask: Booleans,
+        rank_weights: Floats,
+        objective: Objective,
+        rankings: Integers,
+    ) -> Floats:
+        """The gradient from given rankings, ``[queries, docs]``.
+
+        Args:
+            scores: ``[queries, docs]``; -inf on padding.
+            mask: True for real documents; padding comes last in each row.
+            rank_weights: ``[K]``
+            objective: slopes of the documents.
+            rankings: columns of the documents, ``[queries, samples, K]``; -1 past a list's end.
+        """
+
+
+def returns_to_go(rankings: Integers, labels: Floats, rank_weights: Floats) -> Floats:
+    r""":math:`\sum_{x \ge k} w_x \rho_{y_x}` of every rank k, ``[queries, samples, K]``.
+
+    Example:
+        >>> labels, weights = np.array([[1.0, 2.0, 4.0]]), np.array([1.0, 0.5])
+        >>> returns_to_go(np.array([[[2, 0], [0, 1]]]), labels, weights)
+        array([[[4.5, 0.5], [2. , 1. ]]])
+    """
+    from cltr_plrank import kernels
+
+    out = np.empty(rankings.shape)
+    kernels.returns(rankings, _floats(labels), _floats(rank_weights), out)
+    return out
+
+
+def falling_order(scores: Floats, mask: Booleans) -> Integers:
+    """Columns of the documents by falling score, padding last, ``[queries, docs]``."""
+    return np.argsort(np.where(mask, -scores, np.inf), axis=-1, kind="stable")
+
+
+def project(
+    scores: Floats,
+    mask: Booleans,
+    rank_weights: Floats,
+    rankings: Integers,
+    *,
+    direct: Floats,
+    common: Floats,
+    labels: Floats | None = None,
+    by_document: bool = False,
+) -> Floats:
+    r"""From what each rank of each ranking earned to the gradient of the scores.
+
+    .. math:: \text{grad}_d = \text{direct}_{r} 1[r \le K]
+              + \sum_{k \le \min(r, K)} \pi(d | y_{<k}) (w_k \rho_d - \text{common}_k),
+              \quad r = \text{rank}(d),
+
+    averaged over the rankings. With ``direct = common`` and no labels this is the policy
+    gradient :math:`\sum_k \text{common}_k \nabla \log \pi(y_k | y_{<k})`.
+
+    Args:
+        scores: ``[queries, docs]``
+        mask: ``[queries, docs]``
+        rank_weights: ``[K]``
+        rankings: ``[queries, samples, K]``
+        direct: what the document at a rank gets for being there, ``[queries, samples, K]``.
+        common: what every document that could have been there loses, same shape.
+        labels: :math:`\rho`, ``[queries, docs]``; 0 if left out.
+        by_document: sum for every document alone, O(K D) a ranking instead of O(K).
+    """
+    from cltr_plrank import kernels
+
+    kernel = kernels.gradient_by_document if by_document else kernels.gradient
+    out = np.zeros(scores.shape)
+    kernel(
+        _floats(scores),
+        mask.sum(-1),
+        falling_order(scores, mask),
+        rankings,
+        np.zeros(scores.shape) if labels is None else _floats(labels),
+        _floats(rank_weights),
+        direct,
+        common,
+        out,
+    )
+    return out
+
+
+def _floats(values: Floats) -> Floats:
+    """As the kernels were compiled for: float64, contiguous."""
+    return np.ascontiguousarray(values, dtype=np.float64)
