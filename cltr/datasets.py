@@ -13,6 +13,7 @@ from cltr.errors import DataError, UsageError
 from cltr.importing import Pile, Progress, assign_splits, gather
 from cltr.layouts import PRESETS, Files, Preset, find_files, preset_named
 from cltr.normalization import NORMALIZATIONS, check_normalization, fit_normalization
+from cltr.spool import Spool
 from cltr.storage import create_h5
 from cltr.svmlight import EXPECTED, MOST_FEATURES
 from cltr.types import SPLITS, Dataset, Integers, Lists
@@ -68,10 +69,10 @@ def import_dataset(
     known = preset_named(preset) if preset else None
     given = {"train": train, "valid": valid, "test": test}
     files, notes = _choose(paths, given, fold=fold, preset=known)
-    with create_h5(out, format=FORMAT) as file:
+    with create_h5(out, format=FORMAT) as file, Spool(out.parent) as spool:
         pile = gather(
             files,
-            out.parent,
+            spool,
             most_features=most_features,
             huge_is_missing=known is not None and known.huge_is_missing,
             progress=progress,
@@ -85,7 +86,7 @@ def import_dataset(
             splits,
             normalize=normalize,
             name=preset or out.stem,
-            highest_grade=known.highest_grade if known else pile.spool.highest_grade,
+            highest_grade=known.highest_grade if known else spool.highest_grade,
             files=files,
             notes=[*notes, *split_notes],
             progress=progress,

@@ -28,8 +28,8 @@ LONGEST_ID = 256
 class Pile:
     """All documents, on disk, and their queries in the order in which they came."""
 
-    def __init__(self, folder: Path) -> None:
-        self.spool = Spool(folder)
+    def __init__(self, spool: Spool) -> None:
+        self.spool = spool
         self.numbers: dict[str, int] = {}
         """Number of each query, by id."""
         self._files: list[tuple[str, Path]] = []
@@ -110,14 +110,14 @@ class Pile:
 
 def gather(
     files: Files,
-    folder: Path,
+    spool: Spool,
     *,
     most_features: int,
     huge_is_missing: bool,
     progress: Progress,
 ) -> Pile:
     """Read all files, training first."""
-    pile = Pile(folder)
+    pile = Pile(spool)
     total = sum(_size(path) for group in files.values() for path in group)
     done = 0
     for split in SPLITS:

@@ -8,8 +8,9 @@ the process, and are taken back from there in any order of queries, some at a ti
 import tempfile
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,15 @@ class Spool:
         self.highest_grade = 0.0
         self.longest_id = 0
         self.n_without_id = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for column in (*self._rows.values(), *self._values.values(), self._ids):
+            # On a full disk what is still in hand cannot be written; it is not wanted any more.
+            with suppress(OSError):
+                column.stream.close()
 
     @property
     def n_queries(self) -> int:
@@ -141,7 +151,7 @@ class _Column:
 
     def __init__(self, folder: Path, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
-        self.stream = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed with the column
+        self.stream = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed with the spool
 
     def append(self, values: NDArray[Any]) -> None:
         self.stream.write(np.ascontiguousarray(values, self.dtype).data)
