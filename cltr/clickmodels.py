@@ -8,16 +8,62 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from cltr.errors import OptionError, UnsupportedError
+from cltr.fitting import FitOptions, Parameters
 from cltr.interfaces import ClickModel
 from cltr.options import Options
-from cltr.types import Affine, Booleans, Floats
+from cltr.types import Affine, Booleans, ClickStatistics, Dataset, Floats
 
 
 class AffineModel(ClickModel):
-    r"""Base of models with :math:`P(C=1|d,k) = \alpha_k R_d + \beta_k`."""
+    r"""Base of models with :math:`P(C=1|d,k) = \alpha_k R_d + \beta_k`.
+
+    Fitted by EM on clicks and impressions by rank (:mod:`cltr.affinefit`); examination and trust
+    are then those of the fit.
+    """
+
+    options: Any
+
+    def given(self, top_k: int) -> Affine:
+        """Examination and trust of the options, for as many ranks as there are, up to top_k."""
+        raise UnsupportedError(f"{type(self).__name__} must define values for {top_k} ranks")
+
+    def start(self, top_k: int) -> Affine:
+        """Where a fit starts; trust that is 0 stays 0."""
+        raise UnsupportedError(f"{type(self).__name__} cannot be fitted over {top_k} ranks")
 
     def affine(self, top_k: int) -> Affine:
-        raise UnsupportedError(f"{type(self).__name__} must define affine for {top_k} ranks")
+        found = self.given(top_k)
+        advice = "give -o click-model.examination=... for all of them, or use a smaller --top-k"
+        if self.fitted is not None:
+            found = Affine(self.fitted.shared["examination"], self.fitted.shared["trust"])
+            advice = "fit it on longer lists, or use a smaller --top-k"
+        known = len(found.examination)
+        if top_k > known:
+            raise OptionError(
+                f"click model '{self.name}' has values for {known} ranks, but {top_k} are needed; "
+                f"{advice}"
+            )
+        return Affine(found.examination[:top_k], found.trust[:top_k])
+
+    def fit(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Parameters:
+        from cltr.affinefit import fit_cells
+        from cltr.cells import CellCounts
+
+        cells = CellCounts.of_statistics(counts)
+        self.fitted = fit_cells(cells, self.start(counts.top_k), self.options, dataset)
+        return self.fitted
+
+    def infer(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Floats:
+        """As in the contract; a model that was not fitted uses the values of its options."""
+        from cltr.affinefit import infer_relevance, mean_relevance
+        from cltr.cells import CellCounts
+
+        if self.fitted is not None and self.fitted.networks:
+            return self.relevance(dataset)
+        cells, affine = CellCounts.of_statistics(counts), self.affine(counts.top_k)
+        unseen = self.fitted.unseen if self.fitted else {}
+        prior = unseen.get("relevance") or mean_relevance(cells, affine)
+        return infer_relevance(cells, affine, smoothing=self.options.smoothing, prior=prior)
 
     def probabilities(self, relevance: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
         del context
@@ -37,7 +83,7 @@ class TrustBias(AffineModel):
 
     name = "trust-bias"
 
-    class Options(Options):
+    class Options(FitOptions):
         """Values by rank; more than five ranks need values."""
 
         examination: tuple[float, ...] = Field(
@@ -60,15 +106,13 @@ class TrustBias(AffineModel):
 
     options: "TrustBias.Options"
 
-    def affine(self, top_k: int) -> Affine:
-        examination, trust = self.options.examination, self.options.trust
-        if top_k > len(examination):
-            raise OptionError(
-                f"click model '{self.name}' has values for {len(examination)} ranks, but "
-                f"{top_k} are needed; give -o click-model.examination=... and trust, "
-                "or use a smaller --top-k"
-            )
-        return Affine(np.array(examination[:top_k]), np.array(trust[:top_k]))
+    def given(self, top_k: int) -> Affine:
+        del top_k
+        return Affine(np.array(self.options.examination), np.array(self.options.trust))
+
+    def start(self, top_k: int) -> Affine:
+        falling = 1.0 / np.arange(3, top_k + 3)
+        return Affine(falling, falling)
 
 
 class PositionBased(AffineModel):
@@ -81,7 +125,7 @@ class PositionBased(AffineModel):
 
     name = "pbm"
 
-    class Options(Options):
+    class Options(FitOptions):
         """A power law, or values by rank."""
 
         eta: float = Field(
@@ -96,16 +140,14 @@ class PositionBased(AffineModel):
 
     options: "PositionBased.Options"
 
-    def affine(self, top_k: int) -> Affine:
-        given = self.options.examination
-        if given and top_k > len(given):
-            raise OptionError(
-                f"click model '{self.name}' has values for {len(given)} ranks, but {top_k} are "
-                "needed; give more, or use a smaller --top-k"
-            )
-        power_law = (1.0 / np.arange(1, top_k + 1)) ** self.options.eta
-        examination = np.array(given[:top_k]) if given else power_law
-        return Affine(examination, np.zeros(top_k))
+    def given(self, top_k: int) -> Affine:
+        values = np.array(self.options.examination)
+        if not len(values):
+            values = (1.0 / np.arange(1, top_k + 1)) ** self.options.eta
+        return Affine(values, np.zeros(len(values)))
+
+    def start(self, top_k: int) -> Affine:
+        return Affine(1.0 / np.arange(1, top_k + 1), np.zeros(top_k))
 
 
 class Adversarial(ClickModel):

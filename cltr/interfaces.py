@@ -29,6 +29,7 @@ from cltr.types import (
     ClickData,
     ClickLog,
     ClickStatistics,
+    Dataset,
     Exposure,
     Floats,
     Lists,
@@ -36,6 +37,8 @@ from cltr.types import (
 
 if TYPE_CHECKING:
     import torch
+
+    from cltr.fitting import Parameters
 
 
 class Component:
@@ -60,8 +63,13 @@ class Component:
 class ClickModel(Component, ABC):
     """How people click on a list of K shown documents.
 
-    A model that only simulates, or only fits, is fine: what it cannot do raises one clear error.
+    ``probabilities`` is all that a model must have. What a model cannot do (it only simulates, it
+    is not affine, it has fixed values) raises one clear error. A model that can be fitted counts
+    what it needs of a log, chunk by chunk, and keeps what it learned in ``fitted``.
     """
+
+    fitted: "Parameters | None" = None
+    """What :meth:`fit` found; its values then stand in place of those of the options."""
 
     @abstractmethod
     def probabilities(self, relevance: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
@@ -71,6 +79,30 @@ class ClickModel(Component, ABC):
             relevance: P(R=1) of the shown documents, ``[interactions, K]``; NaN where none is.
             context: the columns of :meth:`draw_context`, ``[interactions]`` each.
         """
+
+    def conditional_probabilities(
+        self, relevance: Floats, clicks: Booleans, context: Mapping[str, NDArray[Any]]
+    ) -> Floats:
+        """Click probabilities given the clicks above, P(C_k=1 | C_<k), ``[interactions, K]``."""
+        del clicks
+        if type(self).sample is not ClickModel.sample:
+            raise UnsupportedError(
+                f"click model '{self.name}' draws clicks that depend on each other, but does not "
+                "define conditional_probabilities, so likelihoods cannot be computed"
+            )
+        return self.probabilities(relevance, context)
+
+    def log_likelihood(
+        self, relevance: Floats, clicks: Booleans, context: Mapping[str, NDArray[Any]]
+    ) -> Floats:
+        """Of each click or none given those above, ``[interactions, K]``; 0 where none is shown.
+
+        The chain rule: summed over ranks it is the log-likelihood of an interaction.
+        """
+        from cltr.clickscores import log_probability
+
+        expected = self.conditional_probabilities(relevance, clicks, context)
+        return log_probability(expected, clicks, ~np.isnan(relevance))
 
     def draw_context(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Context columns (device, user, ...) of n simulated interactions; none by default."""
@@ -100,22 +132,69 @@ class ClickModel(Component, ABC):
             "use --reward click-model or naive"
         )
 
+    @property
+    def needs_sessions(self) -> bool:
+        """Whether fitting needs the interactions: clicks and impressions by rank do not do."""
+        return type(self).count is not ClickModel.count
+
     def count(self, chunk: ClickLog, offsets: NDArray[np.int64]) -> Any:
-        """Additive sufficient counts of a chunk; clicks and impressions by rank by default."""
+        """What fitting needs of a chunk; counts of several chunks add up with ``+``.
+
+        Clicks and impressions by document and rank (``ClickStatistics``) by default.
+        """
         from cltr.statistics import count_clicks
 
         return count_clicks(chunk, offsets)
 
-    def fit(self, counts: Any) -> None:
-        """Learn the model's parameters from (sums of) counts."""
-        del counts
+    def fit(self, counts: Any, dataset: Dataset | None = None) -> "Parameters":
+        """Learn from (sums of) counts; kept in ``fitted`` and returned.
+
+        Args:
+            counts: sums of what :meth:`count` gave.
+            dataset: the lists that were counted, where they are known: their ids, and their
+                features for relevance by regression.
+        """
+        del counts, dataset
         raise UnsupportedError(f"click model '{self.name}' cannot be fitted; it has fixed values")
 
-    def relevance(self) -> Floats:
-        """Relevance estimates of a fitted model, ``[docs]``."""
+    def infer(self, counts: Any, dataset: Dataset | None = None) -> Floats:
+        """Relevance of the documents of other counts, ``[docs]``: what lists share stays as is."""
+        del counts, dataset
         raise UnsupportedError(
-            f"click model '{self.name}' has no relevance estimates; fit one first"
+            f"click model '{self.name}' cannot estimate relevance from other clicks"
         )
+
+    def relevance(self, dataset: Dataset | None = None) -> Floats:
+        """Relevance estimates of a fitted model, ``[docs]``.
+
+        Args:
+            dataset: whose documents, matched by query and document id, or from their features
+                where relevance is a regression; those that were counted if None.
+        """
+        from cltr.fitting import tables_for
+
+        if self.fitted is None:
+            raise UnsupportedError(
+                f"click model '{self.name}' has no relevance estimates; fit one first"
+            )
+        return self.document_relevance(tables_for(self.fitted, dataset))
+
+    def document_relevance(self, tables: Mapping[str, Floats]) -> Floats:
+        """Relevance from the fitted numbers of documents; ``relevance`` itself by default."""
+        return tables["relevance"]
+
+    def predict(self, chunk: ClickLog) -> Floats:
+        """Marginal click probabilities of logged lists under the fit, ``[interactions, K]``."""
+        return self.probabilities(_shown(self.relevance(), chunk), chunk.context)
+
+    def predict_given_clicks(self, chunk: ClickLog) -> Floats:
+        """Click probabilities given the clicks above under the fit, ``[interactions, K]``."""
+        shown = _shown(self.relevance(), chunk)
+        return self.conditional_probabilities(shown, chunk.clicks, chunk.context)
+
+
+def _shown(values: Floats, chunk: ClickLog) -> Floats:
+    return np.where(chunk.documents >= 0, values[chunk.documents], np.nan)
 
 
 class RewardFunction(Component, ABC):

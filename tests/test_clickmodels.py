@@ -128,9 +128,9 @@ def test_a_model_that_is_not_affine_says_what_to_use_instead(model):
 
 def test_fixed_models_cannot_be_fitted():
     with pytest.raises(
-        UnsupportedError, match="'trust-bias' cannot be fitted; it has fixed values"
+        UnsupportedError, match="'first-click' cannot be fitted; it has fixed values"
     ):
-        TrustBias().fit(None)
+        FirstClick().fit(None)
     with pytest.raises(UnsupportedError, match="'pbm' has no relevance estimates; fit one first"):
         PositionBased().relevance()
 

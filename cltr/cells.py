@@ -1,0 +1,123 @@
+"""Impressions and clicks of documents by cell: a rank, or whatever else a click depends on."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.errors import DataError
+from cltr.types import ClickStatistics, Floats, Integers, Lists
+
+
+def totals(places: Integers, values: NDArray[Any], n: int) -> Floats:
+    """Sum of the values at each of n places, ``[n]``."""
+    sums: Floats = np.bincount(places, values, minlength=n).astype(np.float64)
+    return sums
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """Sparse and additive: only what happened takes space; entries go document by document.
+
+    Example:
+        >>> keys = np.array([0, 0, 3, 3])  # document 0 in cell 0, twice; document 1 in cell 1
+        >>> once = CellCounts.of_keys(
+        ...     keys, np.array([True, False, False, False]), 2, offsets=np.array([0, 2])
+        ... )
+        >>> (once + once).impressions, (once + once).clicks
+        (array([4., 4.]), array([2., 0.]))
+    """
+
+    keys: Integers
+    """Document times number of cells plus cell, rising, ``[entries]``."""
+    impressions: Floats
+    """``[entries]``"""
+    clicks: Floats
+    """``[entries]``"""
+    n_cells: int
+    offsets: Integers
+    """Where each query's documents lie, ``[queries + 1]``."""
+
+    @classmethod
+    def of_keys(
+        cls, keys: Integers, clicked: np.ndarray, n_cells: int, *, offsets: Integers
+    ) -> "CellCounts":
+        """Count impressions one by one: the key of each, and whether it was clicked."""
+        # The click goes into the last bit, so that one sort counts both.
+        distinct, times = np.unique(2 * keys + clicked, return_counts=True)
+        known, entry = np.unique(distinct >> 1, return_inverse=True)
+        impressions = totals(entry, times, len(known))
+        clicks = totals(entry, times * (distinct & 1), len(known))
+        return cls(known, impressions, clicks, n_cells, offsets)
+
+    @classmethod
+    def of_statistics(cls, statistics: ClickStatistics) -> "CellCounts":
+        """With ranks as cells."""
+        keys = np.flatnonzero(statistics.impressions)
+        return cls(
+            keys,
+            statistics.impressions.ravel()[keys].astype(np.float64),
+            statistics.clicks.ravel()[keys].astype(np.float64),
+            statistics.top_k,
+            statistics.offsets,
+        )
+
+    def __add__(self, other: "CellCounts") -> "CellCounts":
+        if self.n_cells != other.n_cells or not np.array_equal(self.offsets, other.offsets):
+            raise DataError(
+                "counts of different lists cannot be added: "
+                f"{self.n_cells} and {other.n_cells} cells of {len(self.offsets) - 1} and "
+                f"{len(other.offsets) - 1} queries"
+            )
+        keys, entry = np.unique(np.concatenate([self.keys, other.keys]), return_inverse=True)
+
+        def add(mine: Floats, theirs: Floats) -> Floats:
+            return totals(entry, np.concatenate([mine, theirs]), len(keys))
+
+        return replace(
+            self,
+            keys=keys,
+            impressions=add(self.impressions, other.impressions),
+            clicks=add(self.clicks, other.clicks),
+        )
+
+    @property
+    def n_documents(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def documents(self) -> Integers:
+        """Document of each entry."""
+        return self.keys // self.n_cells
+
+    @property
+    def cells(self) -> Integers:
+        """Cell of each entry."""
+        return self.keys % self.n_cells
+
+    @property
+    def starts(self) -> Integers:
+        """Where each document's entries begin, and the end, ``[docs + 1]``."""
+        documents = np.arange(self.n_documents + 1, dtype=np.int64)
+        return np.searchsorted(self.keys, documents * self.n_cells).astype(np.int64)
+
+    def by_cell(self, values: Floats) -> Floats:
+        """Sum of the entries' values in each cell, ``[cells]``."""
+        return totals(self.cells, values, self.n_cells)
+
+    def by_document(self, values: Floats) -> Floats:
+        """Sum of the entries' values of each document, ``[docs]``."""
+        return totals(self.documents, values, self.n_documents)
+
+    def weighted(self, query_weights: Floats) -> "CellCounts":
+        """Each query's counts times its weight, ``[queries]``; those of weight 0 are left out."""
+        owners = Lists.of_offsets(self.offsets).owners
+        weights = query_weights[owners][self.documents]
+        kept = weights > 0
+        return replace(
+            self,
+            keys=self.keys[kept],
+            impressions=(self.impressions * weights)[kept],
+            clicks=(self.clicks * weights)[kept],
+        )

@@ -1,0 +1,182 @@
+r"""Where the documents' parameters of a click model come from: a table, or features.
+
+In every click model the M-step of a document's parameter is the same: of so many expected trials,
+so many succeeded. A **table** takes their ratio, document by document, pulled towards a prior; a
+**regression** fits a network to the ratios, so that unseen documents get an estimate too
+(regression-EM: Wang et al., WSDM'18).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.types import Floats
+
+TINY = 1e-9
+"""Regressions keep this distance from 0 and 1."""
+RIDGE = 1e-4
+"""Price of the squared weights of a regression, beside a mean over documents."""
+
+
+class Estimate(Protocol):
+    """From expected successes and trials to a probability per document."""
+
+    def update(self, successes: Floats, trials: Floats) -> Floats:
+        """The M-step, ``[docs]``."""
+        ...
+
+    def penalty(self, values: Floats) -> float:
+        """What is added to the log-likelihood."""
+        ...
+
+
+@dataclass(frozen=True)
+class Table:
+    r"""One number per document: :math:`(\text{successes} + s m) / (\text{trials} + s)`.
+
+    It maximises the log-likelihood plus :math:`s \sum_d m \log x_d + (1 - m) \log(1 - x_d)`.
+
+    Example:
+        >>> Table(smoothing=2.0, prior=0.25).update(np.array([3.0, 0.0]), np.array([4.0, 0.0]))
+        array([0.58333333, 0.25      ])
+    """
+
+    smoothing: float
+    prior: float | Floats
+    """m, one number or one per document."""
+
+    def update(self, successes: Floats, trials: Floats) -> Floats:
+        total = trials + self.smoothing
+        values = np.array(np.broadcast_to(self.prior, total.shape), dtype=np.float64)
+        return np.divide(
+            successes + self.smoothing * self.prior, total, out=values, where=total > 0
+        )
+
+    def penalty(self, values: Floats) -> float:
+        prior = np.asarray(self.prior)
+        rewarded = times_log(prior, values) + times_log(1.0 - prior, 1.0 - values)
+        return float(self.smoothing * rewarded.sum()) if self.smoothing else 0.0
+
+
+def times_log(amount: Floats, value: Floats) -> Floats:
+    """``amount * log(value)``, and 0 where the amount is 0: what did not happen costs nothing.
+
+    Example:
+        >>> times_log(np.array([0.0, 2.0]), np.array([0.0, 1.0]))
+        array([0., 0.])
+    """
+    amount, value = np.broadcast_arrays(amount, value)
+    with np.errstate(divide="ignore"):
+        logs = np.log(value, out=np.zeros(value.shape), where=amount != 0)
+    return np.multiply(amount, logs)
+
+
+class Regression:
+    r"""A feed-forward network on standardised features, with a sigmoid at its end.
+
+    Each M-step continues from the weights of the one before, by a few steps of L-BFGS on the
+    cross-entropy with the expected successes.
+    """
+
+    def __init__(
+        self,
+        features: NDArray[np.float32],
+        *,
+        prior: float,
+        hidden: tuple[int, ...] = (),
+        steps: int = 10,
+        seed: int = 0,
+    ) -> None:
+        self.steps = steps
+        mean = features.mean(0, dtype=np.float64)
+        deviation = features.std(0, dtype=np.float64)
+        self.weights = _initial(features.shape[1], hidden, prior, seed)
+        self.weights["mean"] = mean
+        self.weights["scale"] = np.where(deviation > 0, 1.0 / np.maximum(deviation, 1e-30), 0.0)
+        self.inputs = _standardise(features, self.weights)
+
+    def update(self, successes: Floats, trials: Floats) -> Floats:
+        seen = trials > 0
+        self.weights = self.weights | _lbfgs(
+            self.inputs[seen], successes[seen], trials[seen], self.weights, steps=self.steps
+        )
+        return _forward(self.inputs, self.weights)
+
+    def penalty(self, values: Floats) -> float:
+        del values
+        return 0.0
+
+
+def predict(features: NDArray[np.float32], weights: Mapping[str, Floats]) -> Floats:
+    """Estimates of any documents from a regression's weights, ``[docs]``; needs no torch."""
+    return _forward(_standardise(features, weights), weights)
+
+
+def _standardise(features: NDArray[Any], weights: Mapping[str, Floats]) -> NDArray[np.float32]:
+    return ((features - weights["mean"]) * weights["scale"]).astype(np.float32)
+
+
+def _initial(
+    n_features: int, hidden: tuple[int, ...], prior: float, seed: int
+) -> dict[str, Floats]:
+    """Small random layers; the last one starts at the prior."""
+    rng = np.random.default_rng(seed)
+    weights: dict[str, Floats] = {}
+    widths = [n_features, *hidden, 1]
+    for layer, (fan_in, fan_out) in enumerate(pairwise(widths)):
+        last = layer == len(widths) - 2
+        size = 0.0 if last else np.sqrt(2.0 / fan_in)
+        weights[f"weight-{layer}"] = size * rng.normal(size=(fan_in, fan_out))
+        weights[f"bias-{layer}"] = np.full(fan_out, np.log(prior / (1 - prior)) if last else 0.0)
+    return weights
+
+
+def _layers(weights: Mapping[str, Any]) -> int:
+    return sum(name.startswith("weight-") for name in weights)
+
+
+def _forward(inputs: NDArray[np.float32], weights: Mapping[str, Floats]) -> Floats:
+    value: NDArray[Any] = inputs
+    for layer in range(_layers(weights)):
+        value = value if layer == 0 else np.maximum(value, 0.0)
+        value = value @ weights[f"weight-{layer}"] + weights[f"bias-{layer}"]
+    probabilities: Floats = 0.5 * (1.0 + np.tanh(0.5 * value[:, 0].astype(np.float64)))
+    return probabilities.clip(TINY, 1.0 - TINY)
+
+
+def _lbfgs(
+    inputs: NDArray[np.float32],
+    successes: Floats,
+    trials: Floats,
+    weights: Mapping[str, Floats],
+    *,
+    steps: int,
+) -> dict[str, Floats]:
+    import torch
+
+    n_layers = _layers(weights)
+    names = [f"{kind}-{layer}" for layer in range(n_layers) for kind in ("weight", "bias")]
+    tensors = [torch.tensor(weights[name]).requires_grad_() for name in names]
+    x = torch.as_tensor(inputs).double()
+    hits, misses = torch.as_tensor(successes), torch.as_tensor(trials - successes)
+    optimizer = torch.optim.LBFGS(tensors, max_iter=steps, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        value = x
+        for layer in range(n_layers):
+            value = value if layer == 0 else value.relu()
+            value = value @ tensors[2 * layer] + tensors[2 * layer + 1]
+        score = value[:, 0]
+        softplus = torch.nn.functional.softplus
+        total = (hits * softplus(-score) + misses * softplus(score)).sum() / len(x)
+        total = total + RIDGE * sum((w * w).sum() for w in tensors[::2])
+        total.backward()  # type: ignore[no-untyped-call]
+        return total
+
+    optimizer.step(loss)  # type: ignore[no-untyped-call]
+    return {name: tensor.detach().numpy() for name, tensor in zip(names, tensors, strict=True)}
