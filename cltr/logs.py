@@ -145,6 +145,8 @@ def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
         )
     for split, part in statistics.items():
         _check_counts(path, split, part)
+    if log.scores is not None and not np.isfinite(log.scores).all():
+        raise DataError(f"{path}: 'scores' has NaN or infinite values")
     if dataset is not None:
         _check_dataset(path, log, dataset)
     return log
@@ -166,8 +168,12 @@ def _check_counts(path: Path, split: str, statistics: ClickStatistics) -> None:
         raise DataError(f"{path}: '{split}/offsets' do not cover the documents")
     if (statistics.clicks < 0).any() or (statistics.clicks > statistics.impressions).any():
         raise DataError(f"{path}: '{split}' has more clicks than impressions, or fewer than none")
-    if (statistics.impressions > statistics.displays_per_document[:, None]).any():
-        raise DataError(f"{path}: '{split}' shows a document more often than its query came")
+    totals = np.cumsum(statistics.impressions, axis=0)
+    totals = np.concatenate([np.zeros((1, totals.shape[1]), np.int64), totals])
+    shown = totals[offsets[1:]] - totals[offsets[:-1]]
+    often = statistics.impressions.sum(-1) > statistics.displays_per_document
+    if often.any() or (shown > statistics.displays[:, None]).any():
+        raise DataError(f"{path}: '{split}' shows documents more often than their query came")
 
 
 def _check_dataset(path: Path, log: LogFile, dataset: Dataset) -> None:
@@ -199,9 +205,14 @@ class Hdf5Reader(LogReader):
                         f"{path}: holds counts only; write the interactions too with "
                         "cltr simulate --sessions"
                     )
-                sessions = file["train/sessions"]
+                sessions, offsets = file["train/sessions"], file["train/offsets"][...]
+                missing = {"queries", "documents", "clicks"} - set(sessions)
+                if missing:
+                    raise DataError(f"{path}: 'train/sessions' has no {', '.join(sorted(missing))}")
                 for start in range(0, len(sessions["queries"]), chunk):
-                    yield _read_chunk(sessions, slice(start, start + chunk))
+                    rows = _read_chunk(sessions, slice(start, start + chunk))
+                    _check_sessions(path, rows, offsets)
+                    yield rows
 
 
 def _read_chunk(sessions: h5py.Group, rows: slice) -> ClickLog:
@@ -212,3 +223,13 @@ def _read_chunk(sessions: h5py.Group, rows: slice) -> ClickLog:
         sessions["clicks"][rows],
         {key: np.char.decode(columns[key][rows], "utf-8") for key in columns},
     )
+
+
+def _check_sessions(path: Path, rows: ClickLog, offsets: NDArray[np.int64]) -> None:
+    known = (rows.queries >= 0) & (rows.queries < len(offsets) - 1)
+    queries = np.where(known, rows.queries, 0)
+    first, behind = offsets[queries][:, None], offsets[queries + 1][:, None]
+    inside = (rows.documents >= first) & (rows.documents < behind)
+    nothing = (rows.documents == -1) & ~rows.clicks
+    if not (known.all() and (inside | nothing).all()):
+        raise DataError(f"{path}: an interaction shows or clicks what is not in its query's list")
