@@ -12,47 +12,9 @@ import pytest
 
 from cltr import storage
 from cltr.errors import DataError
-from cltr.storage import PARTIAL, Member, attribute, create_h5, map_array, open_h5, write_beside
-
-MEMBERS = {
-    "values": Member("<f4", ("rows", "columns")),
-    "ends": Member("<i8", ("rows+1",)),
-    "names": Member("S", ("rows",)),
-    "pair": Member("<i8", (2,)),
-    "context/*": Member("<i8", ("rows",)),
-}
-
-
-def write(path, *, rows=3):
-    with create_h5(path, format="test") as file:
-        file["values"] = np.ones((rows, 2), np.float32)
-        file["ends"] = np.arange(rows + 1)
-        file["names"] = np.array([b"a"] * rows)
-        file["pair"] = np.array([1, 2])
-        file["context/device"] = np.arange(rows)
-
-
-def read(path):
-    with open_h5(path, format="test", members=MEMBERS) as file:
-        return map_array(file["values"])
-
-
-def in_child(task):
-    """Run ``task`` in a process of its own; what it returns, or None if it was killed."""
-    receive, send = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            answer = str(task())
-        except BaseException as error:
-            answer = f"{type(error).__name__}: {error}"
-        os.write(send, answer.encode())
-        os._exit(0)
-    os.close(send)
-    with open(receive, "rb") as stream:
-        answer = stream.read().decode()
-    _, status = os.waitpid(child, 0)
-    return None if os.WIFSIGNALED(status) else answer
+from cltr.storage import PARTIAL, attribute, create_h5, map_array, write_beside
+from tests import children
+from tests.stored import read, write
 
 
 def leftovers(folder):
@@ -97,7 +59,7 @@ def test_kill_leaves_a_file_with_a_name_that_says_so(tmp_path):
             file.flush()
             os.kill(os.getpid(), signal.SIGKILL)
 
-    assert in_child(task) is None
+    assert children.run(task) is None
     assert not target.exists()
     (name,) = leftovers(tmp_path)
     with pytest.raises(
@@ -145,7 +107,7 @@ def test_hdf5_on_a_full_disk_is_one_line(tmp_path, room):
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
         write(target, rows=100_000)
 
-    answer = in_child(task)
+    answer = children.run(task)
     assert answer is not None
     assert answer.startswith(f"DataError: {target}: cannot be written: file too large; nothing was")
     assert not list(tmp_path.iterdir())
@@ -203,92 +165,6 @@ def test_what_cannot_be_mapped_is_read(tmp_path, size, chunks):
         assert np.array_equal(map_array(file["a"]), np.arange(size))
 
 
-def _replace(file, name, values, **options):
-    del file[name]
-    file.create_dataset(name, data=values, **options)
-
-
-def _external_storage(file):
-    del file["pair"]
-    file.create_dataset("pair", (2,), "<i8", external=[("raw.bin", 0, 16)])
-
-
-def _virtual(file):
-    layout = h5py.VirtualLayout((2,), "<i8")
-    layout[:] = h5py.VirtualSource("other.h5", "pair", (2,))
-    del file["pair"]
-    file.create_virtual_dataset("pair", layout)
-
-
-def _link(file, link):
-    del file["pair"]
-    file["pair"] = link
-
-
-FOREIGN = {
-    "another program": (lambda f: f.attrs.__delitem__("format"), "HDF5 file of another program"),
-    "another format": (lambda f: f.attrs.modify("format", "log"), "is a log file; expected test"),
-    "a number as format": (lambda f: f.attrs.create("format", 3), "attribute 'format' is 3; exp"),
-    "a newer version": (lambda f: f.attrs.modify("version", 9), "version 9 of test, newer than 1"),
-    "not complete": (lambda f: f.attrs.__delitem__("complete"), "was not written to its end"),
-    "a member missing": (lambda f: f.__delitem__("ends"), "'ends' is missing; expected values"),
-    "a member too many": (lambda f: f.create_dataset("x", data=1), "'x' does not belong there"),
-    "a group too many": (lambda f: f.create_group("x"), "'x' does not belong there"),
-    "a group in place": (lambda f: (f.__delitem__("pair"), f.create_group("pair")), "'pair' does"),
-    "a type in place": (lambda f: _link(f, np.dtype("<i8")), "'pair' does not belong there"),
-    "nested too deep": (lambda f: f.create_dataset("context/a/b", data=1), "'context/a' does not"),
-    "a cycle": (lambda f: f["context"].__setitem__("again", f["/"]), "'context/again' does not"),
-    "wrong type": (lambda f: _replace(f, "ends", np.arange(4.0)), "'ends' has type float64; exp"),
-    "big-endian": (lambda f: _replace(f, "pair", np.array([1, 2], ">i8")), "'pair' has type >i8"),
-    "wrong axes": (lambda f: _replace(f, "pair", np.zeros((2, 2), int)), "'pair' has shape (2, 2)"),
-    "a scalar": (lambda f: _replace(f, "pair", np.int64(2)), "'pair' has shape (); expected 2"),
-    "nothing": (lambda f: _replace(f, "pair", h5py.Empty("<i8")), "'pair' has shape None; exp"),
-    "wrong length": (
-        lambda f: _replace(f, "ends", np.arange(9)),
-        "'ends' has length 9; expected 4 to agree with 'values'",
-    ),
-    "wrong number": (
-        lambda f: _replace(f, "pair", np.arange(3)),
-        "'pair' has length 3; expected 2",
-    ),
-    "wrong context": (
-        lambda f: f.create_dataset("context/user", data=np.arange(2)),
-        "'context/user' has length 2; expected 3 to agree with 'values'",
-    ),
-    "external link": (lambda f: _link(f, h5py.ExternalLink("o.h5", "/a")), "'pair' is a link to"),
-    "soft link": (lambda f: _link(f, h5py.SoftLink("/ends")), "'pair' is a link to elsewhere"),
-    "external storage": (_external_storage, "'pair' lies in another file; refused"),
-    "virtual": (_virtual, "'pair' lies in another file; refused"),
-    "never written": (
-        lambda f: (f.__delitem__("pair"), f.create_dataset("pair", (2,), "<i8")),
-        "'pair' is not all there",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", FOREIGN)
-def test_foreign_file_is_refused(tmp_path, case):
-    path = tmp_path / "file.h5"
-    write(path)
-    change, message = FOREIGN[case]
-    with h5py.File(path, "r+") as file:
-        change(file)
-    with pytest.raises(DataError) as caught:
-        read(path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_optional_members_may_be_missing(tmp_path):
-    path = tmp_path / "file.h5"
-    write(path)
-    with h5py.File(path, "r+") as file:
-        del file["pair"], file["context"]
-    with open_h5(path, format="test", members=MEMBERS, optional=["pair"]) as file:
-        assert "pair" not in file
-
-
 def test_cut_file_is_refused_wherever_it_is_cut(tmp_path):
     path = tmp_path / "file.h5"
     write(path, rows=500)
@@ -309,7 +185,7 @@ def test_flipped_bits_never_crash(tmp_path):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(damaged)
-        answer = in_child(lambda: len(read(path)))
+        answer = children.run(lambda: len(read(path)))
         assert answer is not None
         assert answer == "3" or answer.startswith("DataError: ")
 

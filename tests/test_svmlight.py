@@ -1,7 +1,6 @@
 """Guards the SVMlight reader: the value that a slow, plain reader gives, or one clear line."""
 
 import gzip
-import re
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,64 +14,10 @@ from hypothesis import strategies as st
 from cltr import lines
 from cltr.errors import DataError
 from cltr.svmlight import read_svmlight
+from tests.plain_svmlight import Refused, plain_reader
 
-NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 MOST_FEATURES = 50
-
-
-class Refused(Exception):
-    """The plain reader gives up at a line (None: the file as a whole is at fault)."""
-
-
-def plain_reader(data):
-    """What a file holds, as slowly and as plainly as possible."""
-    documents, with_queries = [], None
-    if data.startswith(b"\x1f\x8b"):
-        raise Refused(None)  # gzip, but not a whole one
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        text, _, comment = line.partition(b"#")
-        words = [word for word in re.split(rb"[ \t\r]", text) if word]
-        if not words:
-            continue
-        label = plain_number(words[0], number)
-        if Decimal(words.pop(0).decode()) < 0 or np.isinf(label):
-            raise Refused(number)
-        query = words.pop(0)[4:] if words and words[0].startswith(b"qid:") else None
-        with_queries = query is not None if with_queries is None else with_queries
-        if (query is not None) != with_queries or (query is not None and not printable(query)):
-            raise Refused(number)
-        features, last = {}, 0
-        for word in words:
-            column, colon, value = word.partition(b":")
-            if not colon or not re.fullmatch(rb"[0-9]+", column) or int(column) <= last:
-                raise Refused(number)
-            last = int(column)
-            if last > MOST_FEATURES:
-                raise Refused(number)
-            with np.errstate(over="ignore"):
-                features[last] = np.float32(plain_number(value, number))
-            if np.isinf(features[last]):
-                raise Refused(number)
-        documents.append((number, label, query, features, plain_id(comment)))
-    if not documents or not with_queries:
-        raise Refused(None)
-    return documents
-
-
-def plain_number(word, line):
-    if not NUMBER.fullmatch(word):
-        raise Refused(line)
-    return float(word)
-
-
-def printable(word):
-    return word != b"" and min(word) >= 32
-
-
-def plain_id(comment):
-    comment = comment.lstrip(b" \t\r#")
-    named = re.match(rb"docid[ \t\r]*[=:][ \t\r]*([^\x00-\x20]*)", comment)
-    return named[1] if named else re.match(rb"[^\x00-\x20]*", comment)[0]
+FUZZ = settings(max_examples=max(150, settings.default.max_examples))
 
 
 def read_all(path, **options):
@@ -93,7 +38,7 @@ def read_all(path, **options):
 def check_against_plain_reader(path, data):
     path.write_bytes(data)
     try:
-        expected = plain_reader(data)
+        expected = plain_reader(data, most_features=MOST_FEATURES)
     except Refused as refused:
         (line,) = refused.args
         with pytest.raises(DataError) as caught:
@@ -171,7 +116,7 @@ files = st.tuples(
 ).map(lambda parts: parts[0] + parts[2].join(parts[1]) + (parts[2] if parts[3] else b""))
 
 
-@settings(max_examples=250, deadline=None)
+@FUZZ
 @given(data=files, block=st.integers(3, 60))
 @example(data=b"1 qid:1 1:0.5", block=3)
 @example(data=b"1 qid:1 1:" + b"9" * 400 + b"\n", block=100)
@@ -181,14 +126,14 @@ def test_same_as_the_plain_reader(data, block):
         check_against_plain_reader(Path(folder) / "file.txt", data)
 
 
-@settings(max_examples=150, deadline=None)
+@FUZZ
 @given(data=st.binary(max_size=40))
 def test_any_bytes_are_read_or_refused(data):
     with TemporaryDirectory() as folder:
         check_against_plain_reader(Path(folder) / "file.txt", data)
 
 
-@settings(max_examples=200, deadline=None)
+@FUZZ
 @given(value=numbers)
 def test_numbers_are_those_of_python(value, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "numbers.txt"
