@@ -1,7 +1,6 @@
 """Results to stdout, progress to stderr."""
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,20 +26,13 @@ from rich.progress import (
 from rich.table import Table
 
 from cltr.pipeline import Progress
+from cltr.runs import finite
 from cltr.training import TrainingOptions, TrainingState
 
 
 def print_json(value: Any) -> None:
     """Exactly one JSON object; what is not a number in JSON is null."""
-    click.echo(json.dumps(_finite(value), indent=2))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    click.echo(json.dumps(finite(value), indent=2, allow_nan=False))
 
 
 def print_result(result: dict[str, Any], *, as_json: bool) -> None:
