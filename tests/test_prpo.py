@@ -219,10 +219,10 @@ def test_law_padding_has_no_gain_and_no_slope(prpo):
 
 
 def test_clip_weights_broadcasts_over_queries():
-    weights = np.array([[0.5, 4.0], [0.5, 4.0]])
-    rewards = np.array([[1.0, 1.0], [-1.0, -1.0]])
-    clipped = clip_weights(weights, np.ones((2, 2)), rewards, low=0.8, high=1.25)
-    np.testing.assert_array_equal(clipped, [[0.5, 1.25], [0.8, 4.0]])
+    weights = np.tile([0.5, 4.0], (3, 1))
+    rewards = np.array([[1.0, 1.0], [-1.0, -1.0], [0.0, 0.0]])
+    clipped = clip_weights(weights, np.ones((3, 2)), rewards, low=0.8, high=1.25)
+    np.testing.assert_array_equal(clipped, [[0.5, 1.25], [0.8, 4.0], [0.5, 1.25]])
 
 
 def test_outside_says_which_documents_left_the_band():

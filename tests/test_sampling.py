@@ -51,18 +51,15 @@ def ragged(batch, displays, *, top_k: int, seed: int = 0) -> np.ndarray:
 
 
 def p_value(observed: np.ndarray, chances: np.ndarray) -> float:
-    """Chi-square of counts against their chances; rare cells are taken together."""
+    """Chi-square of the common cells, and whether the rare ones came too often; the smaller."""
     expected = chances / chances.sum() * observed.sum()
     rare = expected < 10
-    if rare.any():
-        observed = np.append(observed[~rare], observed[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-        keep = expected > 0
-        assert (observed[~keep] == 0).all()
-        observed, expected = observed[keep], expected[keep]
+    too_often = float(stats.poisson.sf(observed[rare].sum() - 1, expected[rare].sum()))
+    observed, expected = observed[~rare], expected[~rare]
     if len(observed) < 2:
-        return 1.0
-    return float(stats.chisquare(observed, expected).pvalue)
+        return too_often
+    fit = stats.chisquare(observed, expected / expected.sum() * observed.sum())
+    return min(too_often, float(fit.pvalue))
 
 
 def normal(n: int, scale: float) -> np.ndarray:

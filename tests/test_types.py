@@ -115,9 +115,11 @@ def test_average_of_a_value_by_rank_eq_44():
     np.testing.assert_allclose(counts.average(alpha), expected)
 
 
-def test_query_weights_are_shares_of_the_interactions():
-    np.testing.assert_allclose(statistics([[0]] * 3, [[0]] * 3, [3, 1]).query_weights, [0.75, 0.25])
-    np.testing.assert_array_equal(statistics([[0]] * 3, [[0]] * 3, [0, 0]).query_weights, [0, 0])
+@pytest.mark.parametrize(
+    ("displays", "weights"), [([3, 1], [0.75, 0.25]), ([1, 0], [1, 0]), ([0, 0], [0, 0])]
+)
+def test_query_weights_are_shares_of_the_interactions(displays, weights):
+    np.testing.assert_allclose(statistics([[0]] * 3, [[0]] * 3, displays).query_weights, weights)
 
 
 @given(counted(), counted(), counted())
