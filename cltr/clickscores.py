@@ -9,13 +9,16 @@ place it is the conditional perplexity. Scores add up, so a log is scored chunk 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cltr.errors import DataError
 from cltr.fitting import add_up
-from cltr.interfaces import ClickModel
 from cltr.types import Booleans, ClickLog, ClickStatistics, Floats
+
+if TYPE_CHECKING:
+    from cltr.interfaces import ClickModel
 
 FLOOR = 1e-6
 """Least probability in scores, so that one click that a model excludes does not decide alone."""
@@ -85,7 +88,7 @@ def _perplexity(logs: Floats, shown: Floats) -> Floats:
     return values
 
 
-def score_chunk(model: ClickModel, chunk: ClickLog) -> ClickScores:
+def score_chunk(model: "ClickModel", chunk: ClickLog) -> ClickScores:
     """Scores of a fitted model on one chunk of a log."""
     shown = chunk.documents >= 0
 
@@ -102,7 +105,7 @@ def score_chunk(model: ClickModel, chunk: ClickLog) -> ClickScores:
     )
 
 
-def score_log(model: ClickModel, chunks: Iterable[ClickLog]) -> ClickScores:
+def score_log(model: "ClickModel", chunks: Iterable[ClickLog]) -> ClickScores:
     """Scores of a fitted model on a log, chunk by chunk."""
     total = add_up(score_chunk(model, chunk) for chunk in chunks)
     if total is None:
@@ -110,7 +113,7 @@ def score_log(model: ClickModel, chunks: Iterable[ClickLog]) -> ClickScores:
     return total
 
 
-def score_statistics(model: ClickModel, statistics: ClickStatistics) -> ClickScores:
+def score_statistics(model: "ClickModel", statistics: ClickStatistics) -> ClickScores:
     """Scores of a fitted model on counts; its clicks must be independent and affine."""
     examination, trust = model.affine(statistics.top_k)
     expected = np.clip(model.relevance()[:, None] * examination + trust, FLOOR, 1.0 - FLOOR)
