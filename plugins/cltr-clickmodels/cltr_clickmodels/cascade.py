@@ -1,9 +1,15 @@
 """The cascade model."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from cltr.types import Floats
-from cltr_clickmodels.chain import ChainModel
+from cltr.fitting import FitOptions
+from cltr.relevance import Estimate
+from cltr.types import ClickLog, Floats, Integers
+from cltr_clickmodels.chain import ChainModel, Values
+from cltr_clickmodels.chainfit import Evidence
+from cltr_clickmodels.counts import ChainCounts, count_chain, until_first_click
 
 
 class Cascade(ChainModel):
@@ -11,10 +17,34 @@ class Cascade(ChainModel):
 
     .. math:: P(C_r = 1 | C_{<r}) = a_r \text{ if nothing above was clicked, else } 0
 
+    *Fit.* Attraction is clicks over displays with no click above; what lies below a first click is
+    not looked at. A second click in an interaction is impossible under this model, and its
+    log-likelihood shows it.
+
     References: Craswell et al. (WSDM'08).
     """
 
     name = "cascade"
 
-    def after_click(self, relevance: Floats) -> Floats:
-        return np.zeros(relevance.shape)
+    class Options(FitOptions):
+        """How it is fitted."""
+
+    options: "Cascade.Options"
+
+    @property
+    def closed_form(self) -> bool:
+        return True
+
+    def after_click(self, documents: Values, shared: Values) -> Floats:
+        del shared
+        return np.zeros(documents["attraction"].shape)
+
+    def count(self, chunk: ClickLog, offsets: Integers) -> ChainCounts:
+        return count_chain(until_first_click(chunk), offsets, tails=False)
+
+    def maximise(
+        self, evidence: Evidence, documents: Values, shared: Values, by: Mapping[str, Estimate]
+    ) -> tuple[Values, Values]:
+        del documents
+        read = evidence.clicks + evidence.skips
+        return {"attraction": by["attraction"].update(evidence.clicks, read)}, shared
