@@ -1,5 +1,7 @@
 r"""[3] What the logging policy gave to each document: :math:`\omega_0` and :math:`\rho_0`."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from cltr.errors import UnsupportedError
@@ -13,7 +15,9 @@ def exact_exposure(
     """From the logging policy's scores, without the log."""
     top_k = len(rank_weights)
     ranks = policy.rank_distribution(scores, lists, top_k)
-    return _exposure(ranks, click_model, rank_weights, source="exact")
+    exposure = _exposure(ranks, click_model, rank_weights, source="exact")
+    # The same bits as the policy's own weights: at the start of training nothing has moved.
+    return replace(exposure, weights=policy.expected_weights(scores, lists, rank_weights))
 
 
 def counted_exposure(

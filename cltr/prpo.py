@@ -10,6 +10,9 @@ from cltr.options import Options
 from cltr.schedules import Schedule, ScheduleOption
 from cltr.types import Booleans, Floats
 
+ROUNDING = 1e-6
+"""Weights that differ by less, relatively, are the same: scores are in single precision."""
+
 
 def clip_weights(
     weights: Any, logging_weights: Any, rewards: Any, *, low: float, high: float
@@ -118,16 +121,27 @@ class PRPO(Estimator):
         Closed form, since autograd through ``clip`` is inclusive at the bound: at
         :math:`\epsilon = 1` and :math:`\pi = \pi_0` it would already push.
         """
+        up = rewards >= 0
         over = np.where(
-            rewards >= 0,
-            weights - self.high * logging_weights,
-            self.low * logging_weights - weights,
+            up, self._above(weights, logging_weights), self._below(weights, logging_weights)
         )
         slope: Floats = rewards * np.where(over < 0, 1.0, -self.options.rollback * (over > 0))
         return slope
 
     def outside(self, weights: Floats, logging_weights: Floats) -> Booleans:
-        outside: Booleans = (weights > self.high * logging_weights) | (
-            weights < self.low * logging_weights
+        outside: Booleans = (self._above(weights, logging_weights) > 0) | (
+            self._below(weights, logging_weights) > 0
         )
         return outside
+
+    def _above(self, weights: Floats, logging_weights: Floats) -> Floats:
+        return _distance(weights, self.high * logging_weights)
+
+    def _below(self, weights: Floats, logging_weights: Floats) -> Floats:
+        return -_distance(weights, self.low * logging_weights)
+
+
+def _distance(weights: Floats, bound: Floats) -> Floats:
+    """How far weights lie above a bound; 0 at it, up to what scores and weights are rounded to."""
+    distance = weights - bound
+    return np.where(np.abs(distance) <= ROUNDING * bound, 0.0, distance)
