@@ -91,7 +91,7 @@ def draw(rows: list[tuple[str, float, float]], out: Path) -> None:
 
 
 def _kind(title: str) -> str:
-    return "prpo, rollback" if "rollback" in title else title.split()[0]
+    return "prpo, rollback" if "rollback" in title else title.partition(" ")[0]
 
 
 def main() -> None:
