@@ -30,6 +30,9 @@ class Quadratic(Plain):
     def divergence(self, weights: Any, exposure: Any) -> Any:
         return (weights - exposure.weights) ** 2
 
+    def divergence_slope(self, weights: Any, exposure: Any) -> Any:
+        return 2 * (weights - exposure.weights)
+
 
 ESTIMATORS = {
     "plain": (Plain(), 0.0),

@@ -26,6 +26,9 @@ class Quadratic(Plain):
     def divergence(self, weights: Any, exposure: Any) -> Any:
         return (weights - exposure.weights) ** 2
 
+    def divergence_slope(self, weights: Any, exposure: Any) -> Any:
+        return 2 * (weights - exposure.weights)
+
     def penalty(self, mean_divergence: float) -> float:
         return 0.7 * (mean_divergence + 0.01) ** 0.5
 
