@@ -97,7 +97,9 @@ class Trainer:
         """
         import torch
 
-        optimizer = torch.optim.Adam(
+        # Decay apart from the gradient: Adam makes a full step of any gradient, so where slopes
+        # are 0, at PRPO's bounds, decay within it would carry the policy away.
+        optimizer = torch.optim.AdamW(
             module.parameters(),
             lr=self.options.learning_rate,
             weight_decay=self.options.weight_decay,

@@ -55,3 +55,14 @@ def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.cache_clear()
     yield
     registry.cache_clear()
+
+
+@pytest.fixture
+def small_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A few queries in place of the demo data, in an empty folder that is the current one."""
+    from tests import small
+
+    data = small.dataset()
+    monkeypatch.setattr("cltr.demo.demo_dataset", lambda: data)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -1,0 +1,39 @@
+"""Runs that take a fraction of a second: few queries, few documents, few epochs."""
+
+from typing import Any
+
+from cltr.config import RunConfig, resolve
+from cltr.testing import tiny_dataset
+from cltr.types import Dataset
+
+CHOICES: dict[str, Any] = {
+    "interactions": 2000,
+    "skyline": False,
+    "reward": {"name": "ips"},
+    "scorer": {"name": "mlp", "hidden": [6]},
+    "training": {"epochs": 2},
+    "production": {"epochs": 2, "learning_rate": 0.05},
+}
+FLAGS = [
+    *("-n", "2000", "--no-skyline"),
+    *("-o", "scorer.hidden=[6]"),
+    *("-o", "training.epochs=2"),
+    *("-o", "production.epochs=2"),
+    *("-o", "production.learning_rate=0.05"),
+]
+"""The same on the command line, but for the reward."""
+
+
+def config(**values: Any) -> RunConfig:
+    """A run file for a small run; values replace whole tables."""
+    return resolve({**CHOICES, **values})
+
+
+def dataset(n_queries: int = 24, seed: int = 0) -> Dataset:
+    """In place of the demo data."""
+    return tiny_dataset(n_queries, seed=seed)
+
+
+def same_numbers(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without what differs between two runs of the same choices."""
+    return {key: value for key, value in result.items() if key not in ("seconds", "run")}
