@@ -106,7 +106,7 @@ class Spool:
 
     def take(self, queries: Integers) -> Block:
         """The lists of some queries, with all features."""
-        from cltr.svmlight_kernel import densify
+        from cltr.sparse_kernel import densify
 
         rows = self._runs("row", queries)
         counts = self._rows["counts"].read(rows)

@@ -88,9 +88,11 @@ class _Reader:
     """Parses blocks of one file in order; knows what earlier blocks have shown."""
 
     def __init__(self, path: Path, *, most_features: int, huge_is_missing: bool) -> None:
-        from cltr import svmlight_kernel
+        from cltr import sparse_kernel, svmlight_kernel
 
         self.kernel = svmlight_kernel
+        self.count = sparse_kernel.count
+        self.gather = sparse_kernel.gather
         self.path = path
         self.most_features = most_features
         self.huge_is_missing = huge_is_missing
@@ -100,7 +102,7 @@ class _Reader:
         self.sidecar: _Sidecar | None = None
 
     def parse(self, text: NDArray[np.uint8]) -> Rows:
-        lines, colons = self.kernel.count(text)
+        lines, colons = self.count(text)
         labels, counts = np.empty(lines), np.empty(lines, np.int32)
         columns, values = np.empty(colons, np.int32), np.empty(colons, np.float32)
         spans, queries = np.empty((lines, 2), np.int32), np.empty((lines, 4), np.int32)
@@ -114,7 +116,7 @@ class _Reader:
         if code != self.kernel.OK:
             raise self._error(text, place, *self._explain(code, _token(text, place)))
         id_bytes = np.empty(int((spans[:n_rows, 1] - spans[:n_rows, 0]).sum()), np.uint8)
-        self.kernel.gather(text, spans[:n_rows], id_bytes)
+        self.gather(text, spans[:n_rows], id_bytes)
         rows = Rows(
             labels[:n_rows],
             counts[:n_rows],

@@ -1,5 +1,6 @@
 """Guards the import of judged data: every number and id arrives, in the right split, scaled."""
 
+import tracemalloc
 from unittest import mock
 
 import numpy as np
@@ -40,6 +41,19 @@ def test_small_blocks_change_nothing(folder, tmp_path):
     assert np.allclose(a.features, b.features, atol=1e-6)
     assert np.array_equal(a.labels, b.labels)
     assert np.array_equal(a.document_ids, b.document_ids)
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    import_dataset([write_folder(tmp_path / "warm")], tmp_path / "data.h5")
+    peaks = []
+    for n_queries in (100, 1600):
+        (tmp_path / "all.txt").write_text(text(range(n_queries), documents=10, features=20))
+        tracemalloc.start()
+        with mock.patch.object(lines, "BLOCK", 10_000), mock.patch.object(spool, "BLOCK", 10_000):
+            import_dataset([tmp_path / "all.txt"], tmp_path / "data.h5", normalize="z-score")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 15_000 * 20 * 4 / 2  # half of the features alone
 
 
 def test_fingerprint_follows_the_content(folder, tmp_path):
