@@ -37,14 +37,14 @@ _JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
 def nodes_per_octave(top_k: int, accuracy: float) -> int:
-    r"""How many nodes an octave of time needs: 1, 2, 4 or 8.
+    r"""How many nodes an octave of time needs: 1, 2, 4 or 8 (at 1e-7 enough for 150 ranks).
 
     The sharpest integrand is the log-time of the K-th of many equal clocks, a Gamma(K) variable;
     the trapezoid rule with step h leaves :math:`|\Gamma(K + 2\pi i/h)| / \Gamma(K)` of it.
 
     Example:
-        >>> nodes_per_octave(5, 1e-7), nodes_per_octave(50, 1e-7)
-        (2, 4)
+        >>> nodes_per_octave(5, 1e-7), nodes_per_octave(20, 1e-7), nodes_per_octave(50, 1e-7)
+        (2, 4, 8)
     """
     for nodes in (1, 2, 4):
         y = 2 * math.pi * nodes / math.log(2)
