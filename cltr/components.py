@@ -5,6 +5,7 @@ from typing import Any
 
 from cltr.clickmodels import Adversarial
 from cltr.config import Choice, RunConfig
+from cltr.errors import UsageError
 from cltr.interfaces import ClickModel, Component, Estimator, Ranker, RewardFunction, Scorer
 from cltr.plugins import registry
 
@@ -30,7 +31,7 @@ def build(role: str, choice: Choice, *, owner: str = "", **parts: Any) -> Any:
 
 def compose(config: RunConfig) -> Components:
     """The components that a configuration names."""
-    click_model: ClickModel = build("click-model", config.click_model)
+    click_model = _assumed(config)
     reward = build("reward", config.reward)
     return Components(
         click_model=click_model,
@@ -44,7 +45,17 @@ def compose(config: RunConfig) -> Components:
 
 def compose_users(config: RunConfig) -> ClickModel:
     """The users of a simulation alone."""
-    return _users(config, build("click-model", config.click_model))
+    return _users(config, _assumed(config))
+
+
+def _assumed(config: RunConfig) -> ClickModel:
+    if config.click_model.name == Adversarial.name:
+        raise UsageError(
+            f"--click-model is '{Adversarial.name}', which is how users are simulated, not how "
+            f"clicks are corrected; use --users {Adversarial.name}"
+        )
+    model: ClickModel = build("click-model", config.click_model)
+    return model
 
 
 def _users(config: RunConfig, assumed: ClickModel) -> ClickModel:
