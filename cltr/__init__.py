@@ -32,6 +32,7 @@ _PUBLIC = {
     "Affine": "types",
     "Plain": "estimators",
     "PRPO": "prpo",
+    "Band": "band",
     "PlackettLuce": "policies",
     "Deterministic": "policies",
 }

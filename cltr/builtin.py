@@ -21,10 +21,11 @@ def cltr_rewards() -> list[type[Any]]:
 
 @hookimpl
 def cltr_estimators() -> list[type[Any]]:
+    from cltr.band import Band
     from cltr.estimators import Plain
     from cltr.prpo import PRPO
 
-    return [Plain, PRPO]
+    return [Plain, PRPO, Band]
 
 
 @hookimpl

@@ -3,15 +3,10 @@ r"""[5] Proximal ranking policy optimization: the clipped sum, over any reward."
 from typing import Any
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from cltr.interfaces import Estimator, EstimatorContext, RewardFunction
-from cltr.options import Options
-from cltr.schedules import Schedule, ScheduleOption
-from cltr.types import Booleans, Floats
-
-ROUNDING = 1e-6
-"""Weights that differ by less, relatively, are the same: scores are in single precision."""
+from cltr.proximal import BandOptions, Proximal
+from cltr.types import Floats
 
 
 def clip_weights(
@@ -49,7 +44,7 @@ def clip_weights(
     return up + down
 
 
-class PRPO(Estimator):
+class PRPO(Proximal):
     r"""Plain, but a document's weight counts only within a band around the logging policy's.
 
     .. math:: \hat U = \sum_q \tfrac{N_q}{N} \sum_d \mu_d \, u_d(\omega_d), \quad
@@ -65,23 +60,9 @@ class PRPO(Estimator):
 
     name = "prpo"
 
-    class Options(Options):
+    class Options(BandOptions):
         """Band and what lies beyond."""
 
-        clip: ScheduleOption = Field(
-            Schedule("100/N"),
-            description="shorthand for low = clip and high = 1/clip; a number in (0, 1] or a "
-            "schedule such as 100/N, 0.01/N, 1/log(N). Larger is safer, smaller learns more.",
-        )
-        low: float | None = Field(
-            None, ge=0, le=1, description="lower bound on the weight ratio; overrides clip."
-        )
-        high: float | None = Field(
-            None,
-            ge=1,
-            allow_inf_nan=False,
-            description="upper bound on the weight ratio; overrides clip.",
-        )
         rollback: float = Field(
             0.0,
             ge=0,
@@ -90,26 +71,7 @@ class PRPO(Estimator):
             "reward; 0 is the paper, larger pulls harder.",
         )
 
-        @field_validator("clip")
-        @classmethod
-        def _clip_in_range(cls, clip: Schedule) -> Schedule:
-            if clip.constant is not None and clip.constant > 1:
-                raise ValueError("it must lie in (0, 1]")
-            return clip
-
     options: "PRPO.Options"
-
-    def __init__(self, reward: RewardFunction | None = None, **options: Any) -> None:
-        super().__init__(reward, **options)
-        self._set_band(n_interactions=0)
-
-    def prepare(self, context: EstimatorContext) -> None:
-        self._set_band(context.n_interactions)
-
-    def _set_band(self, n_interactions: int) -> None:
-        clip = self.options.clip(n_interactions)
-        self.low = clip if self.options.low is None else self.options.low
-        self.high = 1 / clip if self.options.high is None else self.options.high
 
     def gain(self, weights: Any, logging_weights: Any, rewards: Any) -> Any:
         clipped = clip_weights(weights, logging_weights, rewards, low=self.low, high=self.high)
@@ -123,25 +85,7 @@ class PRPO(Estimator):
         """
         up = rewards >= 0
         over = np.where(
-            up, self._above(weights, logging_weights), self._below(weights, logging_weights)
+            up, self.above(weights, logging_weights), self.below(weights, logging_weights)
         )
         slope: Floats = rewards * np.where(over < 0, 1.0, -self.options.rollback * (over > 0))
         return slope
-
-    def outside(self, weights: Floats, logging_weights: Floats) -> Booleans:
-        outside: Booleans = (self._above(weights, logging_weights) > 0) | (
-            self._below(weights, logging_weights) > 0
-        )
-        return outside
-
-    def _above(self, weights: Floats, logging_weights: Floats) -> Floats:
-        return _distance(weights, self.high * logging_weights)
-
-    def _below(self, weights: Floats, logging_weights: Floats) -> Floats:
-        return -_distance(weights, self.low * logging_weights)
-
-
-def _distance(weights: Floats, bound: Floats) -> Floats:
-    """How far weights lie above a bound; 0 at it, up to what scores and weights are rounded to."""
-    distance = weights - bound
-    return np.where(np.abs(distance) <= ROUNDING * bound, 0.0, distance)
