@@ -104,9 +104,10 @@ def check_click_model(model: ClickModel) -> None:
     except UnsupportedError:
         return
     _demand(examination.shape == trust.shape == (TOP_K,), "affine has another length than top_k")
-    expected = np.where(shown, relevance, 0) * examination + trust
-    gap = np.abs((probabilities - expected)[shown].mean())
-    _demand(bool(gap < 0.05), f"affine disagrees with probabilities by {gap:.3f} on average")
+    gaps = np.where(shown, probabilities - relevance * examination - trust, 0.0)
+    for which in (shown & (relevance < 0.5), shown & (relevance >= 0.5)):
+        gap = np.abs(gaps.sum(0, where=which) / which.sum(0)).max()
+        _demand(bool(gap < 0.05), f"affine disagrees with probabilities by {gap:.3f} at a rank")
 
 
 def _check_rates(clicks: np.ndarray, probabilities: Floats, shown: np.ndarray) -> None:

@@ -1,0 +1,295 @@
+"""Guards the guards: each conformance check refuses a component that breaks its contract."""
+
+import numpy as np
+import pytest
+import torch
+from pydantic import Field
+
+from cltr import testing
+from cltr.clickmodels import PositionBased
+from cltr.estimators import Plain
+from cltr.interfaces import LogReader
+from cltr.options import Options
+from cltr.prpo import PRPO
+from cltr.rankers import Exact
+from cltr.rewards import Naive
+from cltr.scorers import Linear
+from cltr.types import Affine, ClickLog
+
+
+def broken(base: type, *, name: str = "broken", doc: str = "Breaks its contract.", **methods):
+    """A component that is as ``base`` but for some methods."""
+    return type(base)("Broken", (base,), {"name": name, "__doc__": doc, **methods})()
+
+
+def refused(check, component, line: str, *args, **kwargs) -> None:
+    with pytest.raises(AssertionError, match=line) as caught:
+        check(component, *args, **kwargs)
+    assert "\n" not in str(caught.value)
+
+
+# What all share.
+
+
+def test_names_are_one_lower_case_word():
+    refused(testing.check_reward, broken(Naive, name="My Reward"), "is not lower-case, one word")
+
+
+def test_a_component_says_what_it_is():
+    refused(testing.check_reward, broken(Naive, doc=""), "has no docstring")
+
+
+def test_options_are_described_and_closed():
+    class Undescribed(Options):
+        strength: float = 1.0
+
+    class Open(Options, extra="allow"):
+        strength: float = Field(1.0, description="how strong.")
+
+    bare = broken(Naive, Options=Undescribed)
+    refused(testing.check_reward, bare, r"option 'broken\.strength' has no description")
+    refused(testing.check_reward, broken(Naive, Options=Open), "takes any option")
+
+
+# Click models.
+
+
+def probabilities_of(change):
+    def probabilities(self, relevance, context):
+        return change(PositionBased.probabilities(self, relevance, context))
+
+    return probabilities
+
+
+def sample_of(change):
+    def sample(self, relevance, context, rng):
+        return change(PositionBased.sample(self, relevance, context, rng))
+
+    return sample
+
+
+def affine_of(values):
+    """Says one thing of its clicks and does another."""
+    honest = PositionBased()
+    return {
+        "affine": lambda self, top_k: values(top_k),
+        "probabilities": lambda self, relevance, context: honest.probabilities(relevance, context),
+    }
+
+
+class Unseeded:
+    """Draws without the generator that it is given."""
+
+    rng = np.random.default_rng(5)
+
+    def __call__(self, clicks):
+        return clicks & (self.rng.random(clicks.shape) < 0.999)
+
+
+@pytest.mark.parametrize(
+    ("methods", "line"),
+    [
+        ({"probabilities": probabilities_of(lambda p: p + 0.5)}, "lies outside"),
+        ({"probabilities": probabilities_of(lambda p: p * np.nan)}, "is NaN"),
+        ({"probabilities": probabilities_of(lambda p: p[:, :3])}, "another shape"),
+        ({"sample": sample_of(lambda c: c.astype(float))}, "not Boolean"),
+        ({"sample": sample_of(lambda c: ~c)}, "do not follow probabilities"),
+        ({"sample": sample_of(Unseeded())}, "the same seed gives other clicks"),
+        (affine_of(lambda k: Affine(np.ones(2), np.zeros(2))), "another length"),
+        (affine_of(lambda k: Affine(1.0 / np.arange(k, 0, -1), np.zeros(k))), "affine disagrees"),
+        (affine_of(lambda k: Affine(np.zeros(k), 0.5 / np.arange(1, k + 1))), "affine disagrees"),
+    ],
+)
+def test_click_models(methods, line):
+    refused(testing.check_click_model, broken(PositionBased, **methods), line)
+
+
+# Rewards.
+
+
+def mu_of(change):
+    def mu(self, data, *, propensity_clip=0.0):
+        return change(Naive.mu(self, data), data)
+
+    return mu
+
+
+class Drifting:
+    """Another result each time."""
+
+    calls = 0
+
+    def __call__(self, values, data):
+        self.calls += 1
+        return values + self.calls
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda values, data: values[:-1], "one number per document"),
+        (lambda values, data: values / 0.0 * 0.0, "NaN or infinite"),
+        (
+            lambda values, data: values / (data.statistics.n_interactions > 1),
+            "not finite where nothing was shown",
+        ),
+        (Drifting(), "the same seed gives another mu"),
+    ],
+)
+def test_rewards(change, line):
+    with np.errstate(all="ignore"):
+        refused(testing.check_reward, broken(Naive, mu=mu_of(change)), line)
+
+
+def test_rewards_that_know_only_the_queries_they_were_fitted_on():
+    class Remembering(Naive):
+        """Keeps what it saw first."""
+
+        name = "remembering"
+
+        def fit(self, data, click_model, *, seed=0):
+            self.seen = data.statistics.click_rate
+
+        def mu(self, data, *, propensity_clip=0.0):
+            return self.seen
+
+    refused(testing.check_reward, Remembering(), "does not work on other queries")
+
+
+# Estimators.
+
+
+@pytest.mark.parametrize(
+    ("methods", "line"),
+    [
+        ({"slope": lambda self, w, w0, mu: 2 * mu + 0 * w}, "slope is not the derivative"),
+        ({"gain": lambda self, w, w0, mu: w * mu + 1.0}, "padding"),
+        ({"gain": lambda self, w, w0, mu: (w * mu).sum()}, "not elementwise"),
+        (
+            {"gain": lambda self, w, w0, mu: w * mu * np.arange(w.shape[-1])},
+            "depends on the order",
+        ),
+        ({"gain": lambda self, w, w0, mu: w * mu / w0}, "not finite"),
+        (
+            {"served_share": lambda self, w, w0, lists: np.full(len(lists.lengths), 1.5)},
+            "served_share is no share",
+        ),
+        (
+            {
+                "divergence": lambda self, w, exposure: w**2,
+                "divergence_slope": lambda self, w, exposure: w,
+            },
+            "divergence_slope is not the derivative",
+        ),
+    ],
+)
+def test_estimators(methods, line):
+    with np.errstate(all="ignore"):
+        refused(testing.check_estimator, broken(Plain, **methods), line)
+
+
+def test_a_kink_is_no_offence():
+    testing.check_estimator(PRPO(clip=0.8, rollback=0.5))
+
+
+# Rankers.
+
+
+def gradient_of(change):
+    def gradient(self, scores, mask, rank_weights, objective, rng):
+        found = Exact.gradient(self, scores, mask, rank_weights, objective, rng)
+        return change(found, mask)
+
+    return gradient
+
+
+NOISE = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda g, mask: -g, "downhill"),
+        (lambda g, mask: g[:, :3], "another shape"),
+        (lambda g, mask: np.where(g > 0, np.nan, g), "not finite"),
+        (lambda g, mask: g + 1e-3 * ~mask, "padding is not 0"),
+        (lambda g, mask: g + mask, "a single document has a gradient"),
+        (lambda g, mask: g + NOISE.normal(size=g.shape) * (mask & (mask.sum(1) > 1)[:, None]),
+         "another gradient"),
+        (lambda g, mask: g * mask.shape[1], "more padding changes"),
+    ],
+)  # fmt: skip
+def test_rankers(change, line):
+    refused(testing.check_ranker, broken(Exact, gradient=gradient_of(change)), line)
+
+
+# Scorers.
+
+
+class Scores(torch.nn.Module):
+    """Scores by a function of the features' sum."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(()))
+        self.function = function
+
+    def forward(self, features, rows):
+        return self.function(features.sum(-1) * self.weight)
+
+
+@pytest.mark.parametrize(
+    ("function", "line"),
+    [
+        (lambda s: s[:, None], "one number per document"),
+        (lambda s: s / 0.0, "not finite"),
+        (lambda s: s.detach(), "no gradient"),
+        (lambda s: s + NOISE.normal(), "the same seed gives other scores"),
+    ],
+)
+def test_scorers(function, line):
+    scorer = broken(Linear, build=lambda self, n_features, n_documents: Scores(function))
+    refused(testing.check_scorer, scorer, line)
+
+
+# Log readers.
+
+
+def log_of(n: int, *, clicks: bool = False, documents: int = 0) -> ClickLog:
+    shown = np.full((n, 2), documents)
+    return ClickLog(np.zeros(n, int), shown, np.full((n, 2), clicks))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "line"),
+    [
+        ([log_of(7), log_of(2)], "lost or invented"),
+        ([log_of(10)], "larger than asked for"),
+        ([log_of(5), log_of(5, clicks=True, documents=-1)], "a click on nothing"),
+    ],
+)
+def test_log_readers(chunks, line, tmp_path):
+    class Broken(LogReader):
+        """Reads what it likes."""
+
+        name = "broken"
+
+        def read(self, paths, *, chunk=1_000_000):
+            yield from chunks
+
+    refused(testing.check_log_reader, Broken(), line, tmp_path, n_interactions=10)
+
+
+# The data that checks run on.
+
+
+def test_the_tiny_data_has_all_that_goes_wrong():
+    data = testing.tiny_dataset()
+    lengths = data.lists.lengths
+    assert lengths.min() == 1
+    assert lengths.max() > testing.TOP_K
+    assert all(first < last for first, last in data.splits.values())
+    np.testing.assert_array_equal(data.labels, testing.tiny_dataset().labels)
+    clicks = testing.tiny_clicks()
+    assert clicks.statistics.n_interactions == 2000
+    assert clicks.exposure.weights.shape == data.labels.shape
