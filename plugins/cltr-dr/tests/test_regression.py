@@ -1,0 +1,237 @@
+"""Guards the regression: targets of the three losses, recovery, determinism, odd logs."""
+
+import numpy as np
+import pytest
+
+from cltr import enumeration
+from cltr.clickmodels import PositionBased, TrustBias
+from cltr.errors import OptionError, UnsupportedError
+from cltr.interfaces import ClickModel
+from cltr.types import ClickData, ClickStatistics, Dataset
+from cltr_dr import DM, DR
+from cltr_dr.regression import Regression
+from cltr_dr.targets import make_targets
+
+TOP_K = 3
+MODEL = TrustBias()
+AFFINE = MODEL.affine(TOP_K)
+
+
+def world(*, n_queries=60, displays=200, model=MODEL, seed=0, n_features=4):
+    """Lists of five documents whose relevance is a smooth function of the first two features."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(5 * n_queries, n_features)).astype(np.float32)
+    if n_features:
+        relevance = 1 / (1 + np.exp(-1.5 * features[:, 0] - features[:, 1] * features[:, 0]))
+    else:
+        relevance = np.full(len(features), 0.3)
+    ranks = np.concatenate(
+        [enumeration.rank_distribution(rng.normal(size=5), TOP_K) for _ in range(n_queries)]
+    )
+    affine = model.affine(TOP_K)
+    impressions = rng.binomial(displays, ranks)
+    clicks = rng.binomial(impressions, relevance[:, None] * affine.examination + affine.trust)
+    offsets = np.arange(n_queries + 1) * 5
+    judged = Dataset(
+        features, 4 * relevance, offsets, np.arange(n_queries), np.arange(len(features))
+    )
+    statistics = ClickStatistics(impressions, clicks, np.full(n_queries, displays), offsets)
+    return ClickData(judged, statistics, enumeration.exposure_of(ranks, affine, np.ones(TOP_K)))
+
+
+def fitted(data, *, model=MODEL, seed=0, **options):
+    reward = DM(**options)
+    reward.fit(data, model, seed=seed)
+    return reward
+
+
+def error(reward, data):
+    return float(np.mean((reward.mu(data) - data.dataset.relevance) ** 2))
+
+
+def test_paper_targets_are_those_of_dr22_eq_45():
+    impressions, clicks = np.array([[2.0, 0.0, 3.0]]), np.array([[1.0, 0.0, 2.0]])
+    (a1, _, a3), (b1, _, b3) = AFFINE
+    made = make_targets(
+        "paper",
+        impressions=impressions,
+        clicks=clicks,
+        affine=AFFINE,
+        inverse_propensities=np.array([4.0]),
+    )
+    assert made.hits.item() == pytest.approx(4 * (3 - 2 * b1 - 3 * b3))
+    assert made.misses.item() == pytest.approx(4 * (2 * (a1 + b1) + 3 * (a3 + b3) - 3))
+    assert (made.slope.tolist(), made.offset.tolist()) == ([1.0], [0.0])
+
+
+def test_clamped_targets_have_no_negative_weights():
+    shown = {
+        "impressions": np.array([[1.0, 0, 0]] * 2),
+        "clicks": np.array([[0.0, 0, 0], [1, 0, 0]]),
+    }
+    paper, clamped = (
+        make_targets(loss, affine=AFFINE, inverse_propensities=np.ones(2), **shown)
+        for loss in ("paper", "clamped")
+    )
+    assert paper.hits[0, 0] == pytest.approx(-0.65)
+    assert clamped.hits[0, 0] == 0
+    assert clamped.hits[1, 0] == paper.hits[1, 0] == pytest.approx(0.35)
+
+
+@pytest.mark.parametrize("loss", ["clicks", "paper"])
+def test_the_expected_loss_is_least_at_the_truth(loss):
+    """For one document at a time: the minimum over a grid of R is the relevance itself."""
+    grid = np.linspace(0.005, 0.995, 199)
+    for relevance in (0.1, 0.45, 0.8):
+        ranks = enumeration.rank_distribution(np.array([0.3, -0.2, 0.5, 1.0]), TOP_K)
+        statistics = enumeration.expected_statistics(ranks, np.full(4, relevance), AFFINE)
+        hits, misses, slope, offset = make_targets(
+            loss,
+            impressions=statistics.impressions,
+            clicks=statistics.clicks,
+            affine=AFFINE,
+            inverse_propensities=1 / (ranks @ AFFINE.examination),
+        )
+        click = grid[:, None, None] * slope + offset
+        losses = -(hits * np.log(click) + misses * np.log(1 - click)).sum((1, 2))
+        assert grid[losses.argmin()] == pytest.approx(relevance, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["clicks", "paper", "clamped"])
+def test_it_learns_relevance_from_clicks(loss):
+    data = world()
+    reward = fitted(data, loss=loss)
+    constant = float(np.var(data.dataset.relevance))
+    assert error(reward, data) < constant / 4
+    assert error(reward, world(seed=1)) < constant / 3  # lists that it has not seen
+    assert ((reward.mu(data) > 0) & (reward.mu(data) < 1)).all()
+
+
+def test_the_likelihood_beats_clamping_with_few_displays():
+    errors = {
+        loss: np.mean(
+            [error(fitted(world(displays=2, seed=s), loss=loss), world(seed=s)) for s in range(3)]
+        )
+        for loss in ("clicks", "clamped")
+    }
+    assert errors["clicks"] < errors["clamped"]
+
+
+def test_position_bias_without_trust():
+    model = PositionBased()
+    data = world(model=model)
+    assert error(fitted(data, model=model), data) < np.var(data.dataset.relevance) / 4
+
+
+def test_same_seed_same_numbers_and_another_seed_others():
+    data = world(displays=20)
+    first, again, other = (fitted(data, seed=seed, epochs=5).mu(data) for seed in (3, 3, 4))
+    assert first.tolist() == again.tolist()
+    assert first.tolist() != other.tolist()
+
+
+def test_fit_leaves_the_state_of_torch_alone():
+    import torch
+
+    torch.manual_seed(0)
+    before = torch.rand(1)
+    torch.manual_seed(0)
+    threads = torch.get_num_threads()
+    fitted(world(displays=5), epochs=2)
+    assert torch.rand(1) == before
+    assert torch.get_num_threads() == threads
+
+
+def test_the_arrays_predict_what_the_module_would():
+    import torch
+
+    reward = fitted(world(displays=20), epochs=3)
+    features = np.random.default_rng(0).normal(size=(7, 4)).astype(np.float32)
+    fit = reward.regression
+    values = torch.as_tensor(((features - fit.mean) / fit.scale).clip(-5, 5))
+    for i, (weights, bias) in enumerate(fit.layers):
+        values = torch.nn.functional.linear(values, torch.as_tensor(weights), torch.as_tensor(bias))
+        values = values if i == len(fit.layers) - 1 else torch.relu(values)
+    expected = torch.sigmoid(values).squeeze(-1).numpy()
+    assert fit(features) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_best_held_out_weights_are_kept():
+    """Long training on few clicks overfits; what is returned must not."""
+    data, truth = world(displays=2), world(seed=0)
+    stopped = fitted(data, epochs=200, weight_decay=0.0)
+    overfit = fitted(data, epochs=200, weight_decay=0.0, patience=200, held_out=0.001)
+    assert error(stopped, truth) < error(overfit, truth)
+
+
+def test_a_log_without_clicks_or_displays_gives_a_constant():
+    data = world(displays=20)
+    nothing = np.zeros_like(data.statistics.impressions)
+    empty = ClickStatistics(nothing, nothing, np.zeros(60, np.int64), data.statistics.offsets)
+    made = fitted(ClickData(data.dataset, empty, data.exposure), epochs=3).mu(data)
+    assert np.ptp(made) < 0.5
+    assert np.isfinite(made).all()
+
+
+def test_a_log_without_features_learns_the_overall_relevance():
+    data = world(n_features=0, displays=500)
+    made = fitted(data).mu(data)
+    assert np.ptp(made) == 0
+    assert made[0] == pytest.approx(0.3, abs=0.02)
+
+
+def test_constant_and_outlying_features_do_no_harm():
+    data = world()
+    features = np.concatenate([data.dataset.features, np.full((300, 1), 7e6, np.float32)], axis=1)
+    features[0, 2] = 1e9
+    odd = ClickData(
+        Dataset(
+            features,
+            data.dataset.labels,
+            data.dataset.offsets,
+            data.dataset.query_ids,
+            data.dataset.document_ids,
+        ),
+        data.statistics,
+        data.exposure,
+    )
+    assert error(fitted(odd), odd) < np.var(data.dataset.relevance) / 4
+
+
+def test_predictions_do_not_depend_on_how_documents_are_chunked(monkeypatch):
+    reward = fitted(world(displays=20), epochs=2)
+    features = world().dataset.features
+    whole = reward.regression(features)
+    monkeypatch.setattr("cltr_dr.regression.ROWS_AT_ONCE", 7)
+    assert reward.regression(features) == pytest.approx(whole, abs=1e-6)
+    assert reward.regression(features[:0]).tolist() == []
+
+
+def test_a_click_model_that_is_not_affine_is_refused():
+    class Odd(ClickModel):
+        name = "odd"
+
+        def probabilities(self, relevance, context):
+            return relevance**2
+
+    with pytest.raises(UnsupportedError, match="'odd' is not affine"):
+        DR().fit(world(displays=2), Odd())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "hinge"}, r"dr\.loss is 'hinge'"),
+        ({"held_out": 0}, r"dr\.held_out is 0"),
+        ({"layers": 3}, r"no option 'dr\.layers'"),
+    ],
+)
+def test_wrong_options_are_one_line(options, message):
+    with pytest.raises(OptionError, match=message):
+        DR(**options)
+
+
+def test_a_regression_is_plain_arrays():
+    reward = fitted(world(displays=2), epochs=1)
+    assert isinstance(reward.regression, Regression)
+    assert all(type(part) is np.ndarray for layer in reward.regression.layers for part in layer)
