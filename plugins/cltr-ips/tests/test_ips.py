@@ -1,8 +1,13 @@
 """Guards the rewards ips and snips: arithmetic, exact unbiasedness, the bias of clipping, laws."""
 
+import importlib.util
+import re
+import textwrap
+from pathlib import Path
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -10,9 +15,11 @@ from cltr import enumeration
 from cltr.clickmodels import Adversarial, PositionBased, TrustBias
 from cltr.errors import DataError, UnsupportedError
 from cltr.plugins import registry
+from cltr.testing import check_reward
 from cltr.types import ClickData, ClickStatistics, Dataset, Exposure
 from cltr_ips import IPS, SNIPS
 
+SEVERAL = settings(deadline=None, max_examples=40, derandomize=True)
 TOP_K = 3
 MODEL = TrustBias()
 AFFINE = MODEL.affine(TOP_K)
@@ -96,6 +103,7 @@ def test_snips_arithmetic():
     assert fitted(SNIPS(), data).mu(data) == pytest.approx(expected, abs=1e-15)
 
 
+@SEVERAL
 @given(scores_and_relevance)
 def test_expected_ips_is_the_true_utility(case):
     scores, relevance = case
@@ -106,6 +114,7 @@ def test_expected_ips_is_the_true_utility(case):
     assert mu == pytest.approx(relevance, abs=1e-10)
 
 
+@SEVERAL
 @given(scores_and_relevance, st.floats(0.01, 1))
 def test_bias_of_clipping_is_that_of_dr22_eq_38(case, clip):
     scores, relevance = case
@@ -116,6 +125,7 @@ def test_bias_of_clipping_is_that_of_dr22_eq_38(case, clip):
     assert mu - relevance == pytest.approx((rho - clipped) / clipped * relevance, abs=1e-10)
 
 
+@SEVERAL
 @given(scores_and_relevance)
 def test_snips_at_expected_statistics_is_the_relevance(case):
     scores, relevance = case
@@ -194,6 +204,7 @@ def test_no_fixed_factor_bounds_the_variance_of_snips():
     assert SNIPS.variance_factor is None
 
 
+@SEVERAL
 @given(scores_and_relevance, st.sampled_from([TrustBias(), PositionBased()]))
 def test_variance_factor_bounds_the_exact_variance_of_each_document(case, model):
     scores, relevance = case
@@ -209,3 +220,19 @@ def test_variance_factor_bounds_the_exact_variance_of_each_document(case, model)
 def test_both_are_registered():
     assert registry().find("reward", "ips") is IPS
     assert registry().find("reward", "snips") is SNIPS
+
+
+@pytest.mark.parametrize("reward", [IPS(), SNIPS()])
+def test_they_conform(reward):
+    check_reward(reward)
+
+
+def test_the_readme_example_is_a_plugin_that_conforms(tmp_path):
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    code = textwrap.dedent(re.search(r"^( *)```python\n(.*?)```", readme, re.S | re.M)[2])
+    (tmp_path / "example.py").write_text(code)
+    spec = importlib.util.spec_from_file_location("example", tmp_path / "example.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (component,) = module.cltr_rewards()
+    check_reward(component())

@@ -1,10 +1,14 @@
 """Guards the safe estimator: its constants, its gradient, its stated confidence, its refusals."""
 
+import importlib.util
 import math
+import re
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -15,9 +19,11 @@ from cltr.interfaces import EstimatorContext, Objective
 from cltr.plugins import registry
 from cltr.policies import PlackettLuce
 from cltr.rewards import Labels, Naive
+from cltr.testing import check_estimator
 from cltr.types import Exposure, Lists
 from cltr_safe import Safe
 
+SEVERAL = settings(deadline=None, max_examples=40, derandomize=True)
 PAPER = TrustBias()
 DCG = 1 / np.log2(np.arange(2, 7))
 
@@ -99,6 +105,7 @@ def bound_of(estimator, weights, exposure, shares):
     return estimator.penalty(float(np.sum(shares * terms)))
 
 
+@SEVERAL
 @given(st.data(), st.sampled_from([OneFold(), TwoFold()]))
 def test_general_form_is_never_larger_than_the_papers(data, reward):
     scores = data.draw(arrays(float, 4, elements=st.floats(-4, 4)))
@@ -183,6 +190,7 @@ def test_closed_form_slopes_are_those_of_autograd():
     assert mask.any()
 
 
+@SEVERAL
 @given(st.floats(1e-6, 1e6))
 def test_penalty_slope_is_the_derivative(divergence):
     estimator = prepared(OneFold())
@@ -322,3 +330,19 @@ def test_confidence_lies_strictly_between_0_and_1(confidence):
 
 def test_it_is_registered():
     assert registry().find("estimator", "safe") is Safe
+
+
+@pytest.mark.parametrize("reward", [OneFold(), TwoFold()])
+def test_it_conforms(reward):
+    check_estimator(Safe(reward=reward))
+
+
+def test_the_readme_example_is_a_plugin_that_conforms(tmp_path):
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    code = textwrap.dedent(re.search(r"^( *)```python\n(.*?)```", readme, re.S | re.M)[2])
+    (tmp_path / "example.py").write_text(code)
+    spec = importlib.util.spec_from_file_location("example", tmp_path / "example.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (component,) = module.cltr_estimators()
+    check_estimator(component())
