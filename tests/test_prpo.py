@@ -95,6 +95,15 @@ def test_slope_at_the_bound_is_zero():
         np.testing.assert_array_equal(slope, [0, 0])
 
 
+@pytest.mark.parametrize("rounding", [-1e-16, 1e-16, -1e-9, 1e-9])
+def test_at_the_bound_means_up_to_rounding(rounding):
+    """Weights come from scores in single precision: their last digits must not push."""
+    omega_0, mu = np.array([0.9, 0.4, 1e-5]), np.array([2.0, -3.0, 1.0])
+    moved = omega_0 * (1 + rounding)
+    np.testing.assert_array_equal(PRPO(clip=1, rollback=1).slope(moved, omega_0, mu), [0, 0, 0])
+    assert not PRPO(clip=1).outside(moved, omega_0).any()
+
+
 def test_with_clip_1_nothing_pushes_at_the_logging_policy():
     omega_0, mu = np.array([0.9, 0.4, 0.0]), np.array([2.0, -3.0, 1.0])
     np.testing.assert_array_equal(PRPO(clip=1).slope(omega_0, omega_0, mu), [0, 0, 0])

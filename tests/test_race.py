@@ -52,6 +52,18 @@ def test_weights_equal_enumeration_to_the_accuracy_asked(scale, rank_weights):
             assert np.abs(found - expected).max() <= accuracy * np.abs(rank_weights).max()
 
 
+@pytest.mark.parametrize("rank_weights", [DCG, DCG[:2], DCG[:1]], ids=["5", "2", "1"])
+@pytest.mark.parametrize("scale", SCALES)
+def test_small_weights_have_as_many_right_digits_as_large_ones(scale, rank_weights):
+    """What ratios of weights, and so the certificate, stand on."""
+    for seed in range(3):
+        scores = normal(5, scale=scale, seed=seed)
+        expected = enumeration.expected_weights(scores, rank_weights)
+        for accuracy in ACCURACIES[1:]:
+            found = weights_of(scores, rank_weights, accuracy=accuracy)
+            assert np.abs(found / expected - 1).max() <= accuracy
+
+
 @pytest.mark.parametrize("rank_weights", RANK_WEIGHTS.values(), ids=RANK_WEIGHTS)
 @pytest.mark.parametrize("scale", SCALES)
 def test_gradient_equals_finite_difference_of_enumeration(scale, rank_weights):
