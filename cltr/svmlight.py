@@ -112,6 +112,8 @@ class _Reader:
             labels, counts, columns, values, spans, queries, unread,
         )  # fmt: skip
         n_rows, n_values, n_queries, n_unread, n_missing = sizes
+        if self.kind == self.kernel.WITHOUT_QUERIES and self.sidecar is None:
+            self.sidecar = _Sidecar.beside(self.path)
         n_missing += self._read_the_rest(text, unread[:n_unread], labels, values)
         if code != self.kernel.OK:
             raise self._error(text, place, *self._explain(code, _token(text, place)))
@@ -155,9 +157,7 @@ class _Reader:
         return n_missing
 
     def _queries(self, text: NDArray[np.uint8], found: NDArray[Any], n_rows: int) -> list[Query]:
-        if self.kind == self.kernel.WITHOUT_QUERIES:
-            if self.sidecar is None:
-                self.sidecar = _Sidecar.beside(self.path)
+        if self.sidecar is not None:
             return self.sidecar.between(self.rows, self.rows + n_rows)
         return [
             Query(row, self.lines + line + 1, _shown(text[begin:end].tobytes()))

@@ -1,12 +1,16 @@
 """Run a task in a process of its own, for tests that kill it or take its disk away."""
 
 import os
+import warnings
 
 
 def start(task):
     """Begin ``task`` in a child; returns what :func:`finish` needs."""
     receive, send = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Python 3.12 warns that a fork copies no threads; the tasks here need none.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         try:
             answer = str(task())

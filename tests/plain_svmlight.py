@@ -14,7 +14,7 @@ class Refused(Exception):
 
 def plain_reader(data, *, most_features):
     """What a file holds, as slowly and as plainly as possible."""
-    documents, with_queries = [], None
+    documents = []
     if data.startswith(b"\x1f\x8b"):
         raise Refused(None)  # gzip, but not a whole one
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
@@ -23,11 +23,12 @@ def plain_reader(data, *, most_features):
         if not words:
             continue
         label = plain_number(words[0], number)
-        if Decimal(words.pop(0).decode()) < 0 or np.isinf(label):
+        if Decimal(words.pop(0).decode()) < 0:
             raise Refused(number)
         query = words.pop(0)[4:] if words and words[0].startswith(b"qid:") else None
-        with_queries = query is not None if with_queries is None else with_queries
-        if (query is not None) != with_queries or (query is not None and not printable(query)):
+        if query is None and not documents:
+            raise Refused(None)  # there is no sidecar
+        if query is None or not printable(query) or np.isinf(label):
             raise Refused(number)
         features, last = {}, 0
         for word in words:
@@ -42,7 +43,7 @@ def plain_reader(data, *, most_features):
             if np.isinf(features[last]):
                 raise Refused(number)
         documents.append((number, label, query, features, plain_id(comment)))
-    if not documents or not with_queries:
+    if not documents:
         raise Refused(None)
     return documents
 

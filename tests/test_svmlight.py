@@ -180,6 +180,7 @@ def test_bad_line_is_named(tmp_path, line, message):
 def test_qid_after_lines_without_is_refused(tmp_path):
     path = tmp_path / "mixed.txt"
     path.write_bytes(b"0 1:1\n0 qid:1 1:1\n")
+    (tmp_path / "mixed.txt.query").write_bytes(b"2\n")
     with pytest.raises(DataError, match=r"mixed.txt:2: found 'qid:1', but earlier lines have no"):
         read_all(path)
 
