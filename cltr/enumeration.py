@@ -28,8 +28,11 @@ def plackett_luce(scores: Floats, rankings: Integers) -> Floats:
         >>> plackett_luce(np.log([2.0, 1.0, 1.0]), np.array([[0, 1], [1, 0]]))
         array([0.25      , 0.16666667])
     """
-    chosen = np.exp(scores)[rankings]
-    left = np.exp(scores).sum() - np.cumsum(chosen, axis=-1) + chosen
+    rates = np.exp(scores - scores.max())
+    chosen = rates[rankings]
+    taken = np.cumsum(rankings[..., None] == np.arange(len(scores)), axis=-2)
+    # What is left is summed up, not subtracted from the total: nothing cancels.
+    left = chosen + ((taken == 0) * rates).sum(-1)
     probabilities: Floats = (chosen / left).prod(-1)
     return probabilities
 
