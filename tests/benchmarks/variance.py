@@ -1,0 +1,165 @@
+r"""Gradient error of every ranker, per sample and per millisecond: prints a table in markdown.
+
+    python tests/benchmarks/variance.py
+    python tests/benchmarks/variance.py --documents 10 --queries 200
+
+Errors are relative: the root of the mean square over queries of :math:`\|\hat g - g\|`, by that of
+:math:`\|g\|`, where g is the derivative of the objective under the policy that the ranker trains.
+An error that falls with the root of the samples is the same *per sample* whatever their number,
+and one that falls with the root of the time is the same *at one millisecond*. Milliseconds are CPU
+time on one thread, so that other work on the machine hardly shows.
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from cltr.estimators import Plain
+from cltr.interfaces import Objective, Ranker
+from cltr.plugins import registry
+from cltr.policies import Gaussian, PlackettLuce
+from cltr.types import Exposure, Floats, Lists
+
+RANKERS: list[tuple[str, dict[str, object]]] = [
+    ("exact", {}),
+    ("pl-rank", {}),
+    ("pl-rank", {"centre": "none"}),
+    ("pl-rank-1", {}),
+    ("pl-rank-2", {}),
+    ("placement", {}),
+    ("placement", {"baseline": "none"}),
+    ("reinforce", {}),
+    ("reinforce", {"baseline": "none"}),
+    ("stochastic-rank", {}),
+    ("stochastic-rank", {"noise": "gaussian"}),
+    ("lambdarank", {}),
+    ("lambdaloss", {}),
+]
+KINDS = ("dense", "sparse", "signed")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Queries of equal length, with scores that say something about the rewards."""
+
+    scores: Floats
+    rewards: Floats
+    rank_weights: Floats
+
+    @property
+    def lists(self) -> Lists:
+        return Lists.of_mask(np.ones(self.scores.shape, bool))
+
+    def gradient(self, ranker: Ranker, *, seed: int = 0) -> Floats:
+        weights = ranker.policy.expected_weights(self.scores, self.lists, self.rank_weights)
+        exposure = Exposure(weights, weights, weights)
+        objective = Objective(Plain(), weights, exposure, self.rewards)
+        mask = np.ones(self.scores.shape, bool)
+        rng = np.random.default_rng(seed)
+        return ranker.gradient(self.scores, mask, self.rank_weights, objective, rng)
+
+    def truth(self, ranker: Ranker) -> Floats | None:
+        """The derivative under the ranker's policy; None if that has none."""
+        if isinstance(ranker.policy, PlackettLuce):
+            policy = PlackettLuce(accuracy=1e-12)
+            return policy.gradient(self.scores, self.rewards, self.lists, self.rank_weights)
+        if isinstance(ranker.policy, Gaussian):
+            return self._differences(Gaussian(sigma=ranker.policy.sigma, accuracy=1e-11))
+        return None
+
+    def _differences(self, policy: Gaussian, *, step: float = 1e-3) -> Floats:
+        """Central differences, one document of every query at a time."""
+
+        def value(column: int, move: float) -> Floats:
+            scores = self.scores.copy()
+            scores[:, column] += move
+            weights = policy.expected_weights(scores, self.lists, self.rank_weights)
+            result: Floats = (weights * self.rewards).sum(-1)
+            return result
+
+        columns = range(self.scores.shape[1])
+        slopes = [(value(c, step) - value(c, -step)) / (2 * step) for c in columns]
+        return np.stack(slopes, axis=-1)
+
+
+def make_batch(kind: str, *, queries: int, documents: int, top_k: int, seed: int = 0) -> Batch:
+    """Dense: every document relevant to some degree. Sparse: one in twenty. Signed: as from DR."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(queries, documents))
+    relevance = 1 / (1 + np.exp(1 - scores - rng.normal(size=scores.shape)))
+    if kind == "sparse":
+        relevance *= 3 * (rng.random(scores.shape) < 0.05)
+        relevance[:, 0] = np.maximum(relevance[:, 0], 0.5)  # no list without any
+    if kind == "signed":
+        relevance += rng.normal(size=scores.shape)
+    return Batch(scores, relevance, 1 / np.log2(np.arange(2, top_k + 2)))
+
+
+def measure(ranker: Ranker, batch: Batch, *, repeats: int) -> tuple[float, float]:
+    """Relative error (NaN without a derivative) and milliseconds a query, without the weights."""
+    truth = batch.truth(ranker)
+    error = np.nan
+    if truth is not None:
+        found = np.stack([batch.gradient(ranker, seed=seed) for seed in range(repeats)])
+        error = float(np.sqrt(((found - truth) ** 2).mean() / (truth**2).mean()))
+    weights = ranker.policy.expected_weights(batch.scores, batch.lists, batch.rank_weights)
+    objective = Objective(Plain(), weights, Exposure(weights, weights, weights), batch.rewards)
+    mask, rng = np.ones(batch.scores.shape, bool), np.random.default_rng(0)
+    ranker.gradient(batch.scores, mask, batch.rank_weights, objective, rng)
+    spent = []
+    for _ in range(9):
+        start = time.process_time()
+        ranker.gradient(batch.scores, mask, batch.rank_weights, objective, rng)
+        spent.append(time.process_time() - start)
+    return error, 1000 * min(spent) / len(batch.scores)
+
+
+def row(name: str, options: dict[str, object], batches: dict[str, Batch], repeats: int) -> str:
+    """One ranker: samples, time, and for each kind of reward the errors."""
+    ranker = registry().find("ranker", name)(**options)
+    samples = getattr(ranker.options, "samples", None)
+    label = " ".join([f"`{name}`", *(f"{key}={value}" for key, value in options.items())])
+    measured = {kind: measure(ranker, batch, repeats=repeats) for kind, batch in batches.items()}
+    milliseconds = float(np.median([spent for _, spent in measured.values()]))
+    cells = [label, str(samples or "-"), f"{milliseconds:.3f}"]
+    for error, spent in measured.values():
+        if np.isnan(error):
+            cells += ["-", "-", "-"]
+        elif samples is None:
+            cells += [f"{error:.1e}", "-", "-"]
+        else:
+            cells += [f"{error:.3f}", f"{error * samples**0.5:.2f}", f"{error * spent**0.5:.3f}"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(*, queries: int, documents: int, top_k: int, repeats: int) -> str:
+    """The whole table in markdown."""
+    sizes = {"queries": queries, "documents": documents, "top_k": top_k}
+    batches = {kind: make_batch(kind, **sizes) for kind in KINDS}
+    heads = ["ranker", "samples", "CPU ms a query"]
+    for kind in KINDS:
+        heads += [f"{kind}: error", "per sample", "at 1 ms"]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines += [row(name, options, batches, repeats) for name, options in RANKERS]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table for lists of one length."""
+    parser = argparse.ArgumentParser(description="gradient error of every ranker")
+    parser.add_argument("--queries", type=int, default=64)
+    parser.add_argument("--documents", type=int, default=120)
+    parser.add_argument("--top-k", type=int, default=5)
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="seeds that errors are averaged over"
+    )
+    numba.set_num_threads(1)
+    sys.stdout.write(table(**vars(parser.parse_args())) + "\n")
+
+
+if __name__ == "__main__":
+    main()
