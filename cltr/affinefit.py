@@ -32,8 +32,8 @@ from cltr.fitting import (
     document_queries,
     leap,
 )
-from cltr.relevance import Estimate, Regression, Table
-from cltr.types import Affine, Dataset, Floats
+from cltr.relevance import Estimate, Regression, Table, rescale_relevance
+from cltr.types import Affine, ClickStatistics, Dataset, Floats
 
 ANCHOR = 0.05
 """Share of the impressions at either end of relevance that anchors its scale."""
@@ -50,6 +50,8 @@ class AffineFit:
     """``[docs]``"""
     prior: float
     """Mean relevance of what was shown: what an unseen document gets."""
+    ends: tuple[float, float]
+    """What became relevance 0 and 1 when the scale was fixed."""
     convergence: Convergence
 
 
@@ -74,51 +76,60 @@ def fit_affine(
     # A prior on relevance would pick a scale of its own where clicks leave it open, and bend the
     # examination; it comes into the table only after the scale is fixed.
     table = estimate or Table(0.0, prior)
-    summit = climb_affine(counts, start, table, Table(options.smoothing, 0.5), options)
-    relevant, irrelevant, relevance = summit.state
-    affine = Affine(relevant - irrelevant, irrelevant)
-    affine, relevance = fix_scale(affine, relevance, counts)
+    summit = climb_affine(counts, start, table, options)
+    relevant, share, relevance = summit.state
+    affine = Affine(relevant * (1.0 - share), relevant * share)
+    ends = scale_ends(affine, relevance, counts)
+    affine, relevance = rescale(affine, *ends), rescale_relevance(relevance, *ends)
     shown = counts.by_document(counts.impressions) > 0
     prior = float(relevance[shown].mean().clip(1e-6, 1 - 1e-6))
     if estimate is None:
         relevance = infer_relevance(counts, affine, smoothing=options.smoothing, prior=prior)
-    return AffineFit(affine, relevance, prior, summit.convergence)
+    return AffineFit(affine, relevance, prior, ends, summit.convergence)
 
 
 def climb_affine(
-    counts: CellCounts, start: Affine, documents: Estimate, cells: Table, options: FitOptions
+    counts: CellCounts, start: Affine, documents: Estimate, options: FitOptions
 ) -> Climb:
-    """EM from ``start``; the state is A = examination + trust, B = trust, and relevance."""
+    r"""EM from ``start``, with :math:`\alpha \ge 0`.
+
+    The state is :math:`A = \alpha + \beta`, :math:`\beta / A`, both by cell, and relevance: each
+    may be anything in [0, 1], so no extrapolated step can leave what is allowed.
+    """
     from cltr import affinefit_kernel
 
     entries = Entries(counts)
     shown = counts.by_cell(counts.impressions)
     trials = counts.by_document(counts.impressions)
-    relevant, irrelevant = np.clip(start.examination + start.trust, 0.0, 1.0), start.trust
-    above = replace(cells, prior=relevant)
-    below = replace(cells, prior=irrelevant)
+    relevant = np.clip(start.examination + start.trust, 1e-12, 1.0)
+    above = Table(options.smoothing, relevant)
+    below = Table(options.smoothing, start.trust)
 
     def step(state: State) -> tuple[State, float]:
-        relevant, irrelevant, relevance = state
-        hits, sums, value = affinefit_kernel.expect(*entries.arrays, *state)
-        value += above.penalty(relevant) + below.penalty(irrelevant) + documents.penalty(relevance)
-        trust = below.update(sums[2], shown - sums[1])
-        ahead = (
-            above.update(sums[0], sums[1]),
-            np.where(irrelevant > 0, trust, 0.0),
-            documents.update(hits, trials),
+        relevant, share, relevance = state
+        irrelevant = relevant * share
+        hits, sums, value = affinefit_kernel.expect(
+            *entries.arrays, relevant, irrelevant, relevance
         )
-        return ahead, value
+        value += above.penalty(relevant) + below.penalty(irrelevant) + documents.penalty(relevance)
+        trusted = np.where(share > 0, below.update(sums[2], shown - sums[1]), 0.0)
+        clicked = above.update(sums[0], sums[1])
+        # Where irrelevant documents would be clicked more, the best that is allowed is the same.
+        both = replace(
+            above, smoothing=2 * options.smoothing, prior=(above.prior + below.prior) / 2
+        )
+        pooled = both.update(sums[0] + sums[2], shown)
+        clicked = np.where(trusted > clicked, pooled, clicked)
+        share = np.divide(
+            np.minimum(trusted, clicked), clicked, out=np.zeros(len(share)), where=clicked > 0
+        )
+        return (clicked, share, documents.update(hits, trials)), value
 
-    first = documents.update(np.zeros(counts.n_documents), np.zeros(counts.n_documents))
+    nothing = np.zeros(counts.n_documents)
+    first = (relevant, start.trust / relevant, documents.update(nothing, nothing))
     walk = leap if isinstance(documents, Table) else climb
     with entries.threads():
-        return walk(
-            step,
-            (relevant, irrelevant, first),
-            iterations=options.iterations,
-            tolerance=options.tolerance,
-        )
+        return walk(step, first, iterations=options.iterations, tolerance=options.tolerance)
 
 
 def mean_relevance(counts: CellCounts, affine: Affine) -> float:
@@ -150,17 +161,27 @@ def infer_relevance(
     return found
 
 
-def fix_scale(affine: Affine, relevance: Floats, counts: CellCounts) -> tuple[Affine, Floats]:
-    """Examination, trust and relevance on the scale of the convention; clicks stay as likely."""
-    if (affine.trust > 0).any():
-        shown = counts.by_document(counts.impressions)
-        low, high = _quantiles(relevance, shown, (ANCHOR, 1.0 - ANCHOR))
-        if high <= low:
-            return affine, relevance
-    else:
-        low, high = 0.0, 1.0 / max(float(affine.examination.max()), 1e-12)
-    scaled = Affine((high - low) * affine.examination, affine.trust + low * affine.examination)
-    return scaled, np.clip((relevance - low) / (high - low), 0.0, 1.0)
+def infer_statistics(
+    statistics: ClickStatistics, affine: Affine, *, smoothing: float, prior: float | None = None
+) -> Floats:
+    """The same from clicks and impressions by rank; the prior is the log's own mean if None."""
+    counts = CellCounts.of_statistics(statistics)
+    mean = mean_relevance(counts, affine) if prior is None else prior
+    return infer_relevance(counts, affine, smoothing=smoothing, prior=mean)
+
+
+def scale_ends(affine: Affine, relevance: Floats, counts: CellCounts) -> tuple[float, float]:
+    """Which relevance the convention calls 0, and which 1."""
+    if not (affine.trust > 0).any():
+        return 0.0, 1.0 / max(float(affine.examination.max()), 1e-12)
+    shown = counts.by_document(counts.impressions)
+    low, high = _quantiles(relevance, shown, (ANCHOR, 1.0 - ANCHOR))
+    return (low, high) if high > low else (0.0, 1.0)
+
+
+def rescale(affine: Affine, low: float, high: float) -> Affine:
+    """Examination and trust when relevance ``low`` becomes 0 and ``high`` 1."""
+    return Affine((high - low) * affine.examination, affine.trust + low * affine.examination)
 
 
 def _quantiles(values: Floats, weights: Floats, shares: tuple[float, ...]) -> list[float]:
@@ -184,10 +205,15 @@ def fit_cells(
         documents={"relevance": found.relevance},
         unseen={"relevance": found.prior},
         convergence=replace(found.convergence, notes=_notes(counts, found, tabular=not network)),
-        networks={f"relevance/{name}": w for name, w in network.weights.items()} if network else {},
+        networks=_network(network, found.ends) if network else {},
         query_ids=None if dataset is None else document_queries(dataset),
         document_ids=None if dataset is None else dataset.document_ids,
     )
+
+
+def _network(network: Regression, ends: tuple[float, float]) -> dict[str, Floats]:
+    weights = network.weights | {"ends": np.array(ends)}
+    return {f"relevance/{name}": values for name, values in weights.items()}
 
 
 def require_features(dataset: Dataset | None) -> NDArray[np.float32]:

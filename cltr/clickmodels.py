@@ -55,15 +55,14 @@ class AffineModel(ClickModel):
 
     def infer(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Floats:
         """As in the contract; a model that was not fitted uses the values of its options."""
-        from cltr.affinefit import infer_relevance, mean_relevance
-        from cltr.cells import CellCounts
+        from cltr.affinefit import infer_statistics
 
         if self.fitted is not None and self.fitted.networks:
             return self.relevance(dataset)
-        cells, affine = CellCounts.of_statistics(counts), self.affine(counts.top_k)
-        unseen = self.fitted.unseen if self.fitted else {}
-        prior = unseen.get("relevance") or mean_relevance(cells, affine)
-        return infer_relevance(cells, affine, smoothing=self.options.smoothing, prior=prior)
+        prior = self.fitted.unseen["relevance"] if self.fitted else None
+        return infer_statistics(
+            counts, self.affine(counts.top_k), smoothing=self.options.smoothing, prior=prior
+        )
 
     def probabilities(self, relevance: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
         del context

@@ -52,14 +52,15 @@ class Table:
     def update(self, successes: Floats, trials: Floats) -> Floats:
         total = trials + self.smoothing
         values = np.array(np.broadcast_to(self.prior, total.shape), dtype=np.float64)
-        return np.divide(
-            successes + self.smoothing * self.prior, total, out=values, where=total > 0
-        )
+        np.divide(successes + self.smoothing * self.prior, total, out=values, where=total > 0)
+        return values.clip(0.0, 1.0)  # sums of shares may exceed their whole by a rounding
 
     def penalty(self, values: Floats) -> float:
+        if self.smoothing == 0.0:
+            return 0.0
         prior = np.asarray(self.prior)
         rewarded = times_log(prior, values) + times_log(1.0 - prior, 1.0 - values)
-        return float(self.smoothing * rewarded.sum()) if self.smoothing else 0.0
+        return float(self.smoothing * rewarded.sum())
 
 
 def times_log(amount: Floats, value: Floats) -> Floats:
@@ -113,7 +114,18 @@ class Regression:
 
 def predict(features: NDArray[np.float32], weights: Mapping[str, Floats]) -> Floats:
     """Estimates of any documents from a regression's weights, ``[docs]``; needs no torch."""
-    return _forward(_standardise(features, weights), weights)
+    values = _forward(_standardise(features, weights), weights)
+    return rescale_relevance(values, *weights["ends"]) if "ends" in weights else values
+
+
+def rescale_relevance(relevance: Floats, low: float, high: float) -> Floats:
+    """Relevance when ``low`` becomes 0 and ``high`` 1.
+
+    Example:
+        >>> rescale_relevance(np.array([0.1, 0.5, 0.95]), 0.1, 0.9)
+        array([0. , 0.5, 1. ])
+    """
+    return np.clip((relevance - low) / (high - low), 0.0, 1.0)
 
 
 def _standardise(features: NDArray[Any], weights: Mapping[str, Floats]) -> NDArray[np.float32]:

@@ -1,45 +1,79 @@
-r"""The click-model reward: relevance as the assumed click model sees it."""
+"""The click-model reward: relevance as the assumed click model sees it."""
 
-import numpy as np
+from copy import deepcopy
+from typing import Literal
+
+from pydantic import Field
 
 from cltr.errors import UnsupportedError
 from cltr.interfaces import ClickModel, RewardFunction
-from cltr.types import Affine, ClickData, Floats
-
-STEPS = 100
+from cltr.options import Options
+from cltr.types import ClickData, Floats
 
 
 class ClickModelReward(RewardFunction):
-    r"""The relevance that makes the clicks most likely under the assumed click model.
+    r"""The relevance that makes the clicks likeliest under the assumed click model.
 
-    :math:`\mu_d` maximises :math:`\sum_k c_{dk} \log(\alpha_k \mu + \beta_k) +
-    (n_{dk} - c_{dk}) \log(1 - \alpha_k \mu - \beta_k)` over [0, 1]; 0 if never shown.
+    What all lists share (examination, trust, ...) is learned from the training clicks; then
+    :math:`\mu_d` is the likeliest relevance of each document given its own clicks, on training and
+    validation lists alike, or what a regression on its features says.
+
+    A model that was fitted before (``fitted:FILE``) is used as it is, whatever its kind. One that
+    needs the interactions themselves (cascade, dcm, ccm, dbn, sdbn, ubm) must be fitted before: a
+    run has clicks and impressions by rank only.
+
+    References: CIKM'24, section 7: PRPO over other click models.
     """
 
     name = "click-model"
 
+    class Options(Options):
+        """What is learned."""
+
+        bias: Literal["fit", "given"] = Field(
+            "fit",
+            description="learn examination and trust from the training clicks, or take those of "
+            "the click model's options.",
+        )
+        smoothing: float = Field(
+            1.0,
+            ge=0,
+            description="impressions that the mean relevance is worth, for a click model that "
+            "cannot be fitted; the others have an option of their own.",
+        )
+
+    options: "ClickModelReward.Options"
+
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
         del seed
-        self._affine = click_model.affine(data.statistics.top_k)
+        model = deepcopy(click_model)  # the run's own model keeps the values that it was given
+        if model.fitted is None and model.needs_sessions:
+            raise UnsupportedError(
+                f"click model '{model.name}' is fitted to interactions, and a run has counts by "
+                f"rank only; fit it first with cltr fit --click-model {model.name} and use "
+                "--click-model fitted:FILE, or assume pbm or trust-bias"
+            )
+        if model.fitted is None and self.options.bias == "fit" and can_fit(model):
+            model.fit(data.statistics, data.dataset)
+        self._model = model
 
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
         del propensity_clip
-        if not hasattr(self, "_affine"):
+        if not hasattr(self, "_model"):
             raise UnsupportedError(f"reward '{self.name}' knows no click model yet; call fit first")
-        return _likeliest(data, self._affine)
+        model = self._model
+        if model.needs_sessions:
+            return model.relevance(data.dataset)
+        if type(model).infer is not ClickModel.infer:
+            return model.infer(data.statistics, data.dataset)
+        if model.fitted is not None:
+            return model.relevance(data.dataset)
+        from cltr.affinefit import infer_statistics
+
+        affine = model.affine(data.statistics.top_k)
+        return infer_statistics(data.statistics, affine, smoothing=self.options.smoothing)
 
 
-def _likeliest(data: ClickData, affine: Affine) -> Floats:
-    """EM over whether each impression was relevant; the click probabilities stay."""
-    clicks, impressions = data.statistics.clicks, data.statistics.impressions
-    relevant = np.clip(affine.examination + affine.trust, 1e-9, 1 - 1e-9)
-    irrelevant = np.clip(affine.trust, 1e-9, 1 - 1e-9)
-    shown = np.maximum(impressions.sum(-1), 1)
-    relevance = np.full(len(clicks), 0.5)
-    for _ in range(STEPS):
-        odds = relevance[:, None]
-        clicked = odds * relevant / (odds * relevant + (1 - odds) * irrelevant)
-        skipped = odds * (1 - relevant) / (odds * (1 - relevant) + (1 - odds) * (1 - irrelevant))
-        expected = clicks * clicked + (impressions - clicks) * skipped
-        relevance = expected.sum(-1) / shown
-    return relevance
+def can_fit(model: ClickModel) -> bool:
+    """Whether the model learns anything from clicks."""
+    return type(model).fit is not ClickModel.fit
