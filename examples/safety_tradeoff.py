@@ -78,9 +78,16 @@ def draw(rows: list[tuple[str, float, float]], out: Path) -> None:
     for kind, mark in marks.items():
         of_kind = [row for row in rows if _kind(row[0]) == kind]
         axes.plot([r[2] for r in of_kind], [r[1] for r in of_kind], mark, label=kind, ms=8)
+        # What is clipped lies left of its mark, what is mixed right of it: they meet at the ends.
+        left = kind.startswith("prpo")
         for title, gained, loss in of_kind:
             axes.annotate(
-                title, (loss, gained), textcoords="offset points", xytext=(6, 4), fontsize=7
+                title.removeprefix(kind.partition(",")[0]).removesuffix(", rollback"),
+                (loss, gained),
+                textcoords="offset points",
+                xytext=(-7, 3) if left else (7, -3),
+                ha="right" if left else "left",
+                fontsize=7,
             )
     axes.axhline(0, color="grey", lw=0.8)
     axes.set_xlabel("worst loss on test queries, share of the metric, whatever is relevant")
