@@ -81,4 +81,4 @@ def resolved(config: RunConfig, parts: Components) -> RunConfig:
         values[role] = full(getattr(parts, role))
     if not config.log:
         values["users"] = full(parts.users)
-    return RunConfig.parse(values, owner="run file")
+    return RunConfig.parse(values, owner="")

@@ -122,9 +122,22 @@ class RunConfig(Options):
         return tomli_w.dumps(values)
 
 
-def resolve(values: dict[str, Any], *, owner: str = "run file") -> RunConfig:
-    """Check the values of a run file or command line, aliases of estimators replaced."""
-    values = dict(values)
+def resolve(values: dict[str, Any], *, source: str = "") -> RunConfig:
+    """Check the values of a run file or command line, aliases of estimators replaced.
+
+    Args:
+        values: as in the run file.
+        source: the file, for errors to name it.
+    """
+    try:
+        return _resolve(dict(values))
+    except UsageError as error:
+        if not source:
+            raise
+        raise type(error)(f"{source}: {error}") from error
+
+
+def _resolve(values: dict[str, Any]) -> RunConfig:
     estimator = dict(table_of(values, "estimator") or {"name": "prpo"})
     name = estimator.get("name")
     if name in ALIASES:
@@ -138,7 +151,7 @@ def resolve(values: dict[str, Any], *, owner: str = "run file") -> RunConfig:
             )
         values["reward"] = reward
     values["estimator"] = estimator
-    return RunConfig.parse(values, owner=owner)
+    return RunConfig.parse(values, owner="")
 
 
 def table_of(values: dict[str, Any], key: str) -> dict[str, Any]:

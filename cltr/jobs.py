@@ -54,7 +54,7 @@ def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
 
 def read_config(folder: RunFolder) -> RunConfig:
     """The resolved configuration of a run."""
-    return resolve(RunConfig.load(folder.config_file), owner=str(folder.config_file))
+    return resolve(RunConfig.load(folder.config_file), source=str(folder.config_file))
 
 
 def _run(

@@ -16,6 +16,8 @@ class Options(BaseModel):
     def parse(cls, values: dict[str, Any], *, owner: str) -> Self:
         """Check ``values``; an error is one line that names ``owner.key`` and what it takes.
 
+        Without an owner it names the key alone.
+
         Example:
             >>> class Steps(Options):
             ...     epochs: int = 3
@@ -31,17 +33,26 @@ class Options(BaseModel):
     @classmethod
     def _explain(cls, error: ValidationError, owner: str) -> str:
         first = error.errors()[0]
-        path = ".".join([owner, *(str(step) for step in first["loc"])])
+        steps = [owner] * bool(owner) + [str(step) for step in first["loc"]]
+        path = ".".join(steps)
         if first["type"] == "extra_forbidden":
-            known = ", ".join(sorted(cls.model_fields)) or "none"
-            return f"no option '{path}'; {owner} has: {known}" + did_you_mean(
-                str(first["loc"][-1]), cls.model_fields
-            )
+            fields = cls._table(first["loc"][:-1]).model_fields
+            holder = f"{'.'.join(steps[:-1])} has" if steps[:-1] else "there are"
+            known = ", ".join(sorted(fields)) or "none"
+            return f"no option '{path}'; {holder}: {known}" + did_you_mean(steps[-1], fields)
         message = first["msg"].removeprefix("Value error, ")
         message = message[0].lower() + message[1:]
         if not first["loc"]:  # about several values together
-            return f"{owner}: {message}"
+            return f"{owner}: {message}" if owner else message
         return f"{path} is {first['input']!r}: {message}"
+
+    @classmethod
+    def _table(cls, path: tuple[Any, ...]) -> type[BaseModel]:
+        """The options that lie at a path below these ones."""
+        found: type[BaseModel] = cls
+        for step in path:
+            found = found.model_fields[step].annotation  # type: ignore[assignment]
+        return found
 
 
 def did_you_mean(word: str, known: Any) -> str:

@@ -106,34 +106,43 @@ def test_an_alias_over_another_reward_is_wrong_usage():
 @pytest.mark.parametrize(
     ("values", "line"),
     [
-        ({"seeds": 3}, "no option 'run.toml.seeds'; run.toml has: "),
-        ({"top_k": 0}, "run.toml.top_k is 0: input should be greater than or equal to 1"),
-        ({"seed": -1}, "run.toml.seed is -1: input should be greater than or equal to 0"),
-        ({"interactions": 0}, "run.toml.interactions is 0: "),
-        ({"exposure": "guessed"}, "run.toml.exposure is 'guessed': input should be 'exact' or "),
-        ({"propensity_clip": "N/2"}, "run.toml.propensity_clip is 'N/2': input should be a number"),
+        ({"seeds": 3}, "no option 'seeds'; there are: "),
+        ({"top_k": 0}, "top_k is 0: input should be greater than or equal to 1"),
+        ({"seed": -1}, "seed is -1: input should be greater than or equal to 0"),
+        ({"interactions": 0}, "interactions is 0: "),
+        ({"exposure": "guessed"}, "exposure is 'guessed': input should be 'exact' or "),
+        (
+            {"propensity_clip": "N/2"},
+            "propensity_clip is 'N/2': input should be a number",
+        ),
         (
             {"metric": "dcgg"},
-            "run.toml.metric is 'dcgg': there are: dcg, clicks, precision, reciprocal-rank. "
+            "metric is 'dcgg': there are: dcg, clicks, precision, reciprocal-rank. "
             "Did you mean 'dcg'?",
         ),
-        ({"training": {"epoch": 3}}, "no option 'run.toml.training.epoch'; "),
-        ({"training": {"learning_rate": float("inf")}}, "run.toml.training.learning_rate is inf: "),
-        ({"training": {"weight_decay": float("nan")}}, "run.toml.training.weight_decay is nan: "),
-        ({"production": {"fraction": 2}}, "run.toml.production.fraction is 2: "),
-        ({"reward": {}}, "run.toml.reward.name is {}: field required"),
+        (
+            {"training": {"epoch": 3}},
+            "no option 'training.epoch'; training has: batch_queries, epochs, ",
+        ),
+        (
+            {"training": {"learning_rate": float("inf")}},
+            "training.learning_rate is inf: ",
+        ),
+        ({"training": {"weight_decay": float("nan")}}, "training.weight_decay is nan: "),
+        ({"production": {"fraction": 2}}, "production.fraction is 2: "),
+        ({"reward": {}}, "reward.name is {}: field required"),
         ({"estimator": "prpo"}, "estimator is 'prpo': it must be a table"),
-        ({"ranker": "exact"}, "run.toml.ranker is 'exact': input should be a valid dictionary"),
+        ({"ranker": "exact"}, "ranker is 'exact': input should be a valid dictionary"),
         (
             {"log": "x.h5", "users": {"name": "pbm"}},
-            "run.toml: users are simulated; with a log there are none to choose",
+            "users are simulated; with a log there are none to choose",
         ),
     ],
 )
 def test_what_is_wrong_is_one_line(values, line):
     with pytest.raises(OptionError) as caught:
-        resolve(values, owner="run.toml")
-    assert str(caught.value).startswith(line)
+        resolve(values, source="run.toml")
+    assert str(caught.value).startswith(f"run.toml: {line}")
     assert "\n" not in str(caught.value)
 
 

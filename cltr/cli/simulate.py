@@ -43,8 +43,8 @@ def command(
     from cltr.cli.output import live_progress, print_json, print_simulation
     from cltr.config import resolve
 
-    owner = str(config) if config else "option"
-    chosen = resolve(gather(flags, assignments, config), owner=owner)
+    source = str(config) if config else ""
+    chosen = resolve(gather(flags, assignments, config), source=source)
     with live_progress() as progress:
         result = jobs.simulate(chosen, out=out, sessions=sessions, progress=progress)
     if as_json:

@@ -69,7 +69,7 @@ def command(
         if resume is not None:
             result = jobs.resume(resume, progress=progress)
         else:
-            owner = str(config) if config else "option"
-            chosen = resolve(gather(flags, assignments, config), owner=owner)
+            source = str(config) if config else ""
+            chosen = resolve(gather(flags, assignments, config), source=source)
             result = jobs.train(chosen, out=out, progress=progress)
     print_result(result, as_json=as_json)

@@ -1,0 +1,62 @@
+"""Guards ``cltr evaluate``: the same numbers again, and a blend that keeps its promise."""
+
+import json
+
+import pytest
+
+KEYS = {"estimator", "reward", "metrics", "certificate", "blend", "run", "data", "n_interactions"}
+
+
+@pytest.fixture
+def run(train) -> dict:
+    return train("--out", "run", "-o", "training.learning_rate=0.05", "-o", "estimator.clip=0.9")
+
+
+def test_a_run_is_judged_as_it_was(cltr, run):
+    done = cltr("evaluate", "run", "--json")
+    result = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert set(result) >= KEYS
+    assert result["certificate"] == run["certificate"]
+    assert result["metrics"] == run["metrics"]
+
+
+def test_a_blend_keeps_its_promise(cltr, run):
+    worst = max(part["worst_loss"] for part in run["certificate"].values())
+    assert worst > 0
+    done = cltr("evaluate", "run", "--blend-to-loss", worst / 2, "--json")
+    result = json.loads(done.stdout)
+    assert result["blend"] == pytest.approx(0.5)
+    for part in result["certificate"].values():
+        assert part["worst_loss"] <= worst / 2 + 1e-12
+
+
+def test_people_are_told_of_the_blend(cltr, run):
+    done = cltr("evaluate", "run", "--blend-to-loss", 0)
+    assert "served in 0.0% of the cases" in " ".join(done.stdout.split())
+    assert "Certificate" in done.stdout
+
+
+def test_no_run_no_verdict(refused, here):
+    assert refused("evaluate", "none", code=1) == "none: not a run folder: it has no run.toml"
+
+
+def test_a_run_without_a_result(refused, run, here):
+    (here / "run/result.json").unlink()
+    assert "the run is not finished" in refused("evaluate", "run", code=1)
+
+
+def test_damaged_weights(refused, run, here):
+    path = here / "run/policy.safetensors"
+    path.write_bytes(path.read_bytes()[:50])
+    assert refused("evaluate", "run", code=1).startswith("run/policy.safetensors: damaged weights")
+
+
+@pytest.mark.parametrize("loss", ["-0.1", "1.5", "much"])
+def test_a_loss_that_is_none(refused, loss):
+    line = refused("evaluate", "run", "--blend-to-loss", loss, code=2)
+    assert line.startswith("Invalid value for '--blend-to-loss'")
+
+
+def test_data_that_is_not_there(refused, run):
+    assert refused("evaluate", "run", "--data", "none.h5", code=1) == "none.h5: no such file"
