@@ -10,12 +10,12 @@ import numpy as np
 
 from cltr.dataset_files import FORMAT, DatasetWriter, about_dataset, open_dataset, save_dataset
 from cltr.errors import DataError, UsageError
-from cltr.importing import Pile, Progress, assign_splits, gather
-from cltr.layouts import PRESETS, Files, Preset, find_files, preset_named
+from cltr.importing.layouts import PRESETS, Files, Preset, find_files, preset_named
+from cltr.importing.pile import Pile, Progress, assign_splits, gather
+from cltr.importing.spool import Spool
+from cltr.importing.svmlight import EXPECTED, MOST_FEATURES
 from cltr.normalization import NORMALIZATIONS, check_normalization, fit_normalization
-from cltr.spool import Spool
 from cltr.storage import create_h5
-from cltr.svmlight import EXPECTED, MOST_FEATURES
 from cltr.types import SPLITS, Dataset, Integers, Lists
 
 __all__ = [
@@ -47,8 +47,8 @@ def import_dataset(
     """Import SVMlight or LETOR files into one HDF5 file, in bounded memory.
 
     Args:
-        paths: a folder (see ``cltr.layouts``) or files named by their split; empty if the files
-            are given by split.
+        paths: a folder (see ``cltr.importing.layouts``) or files named by their split; empty if
+            the files are given by split.
         out: the file to write; it appears when it is whole.
         train: training files.
         valid: validation files; without any, queries are split off from training.

@@ -6,9 +6,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from cltr import lines, spool
 from cltr.datasets import dataset_info, describe, import_dataset, open_dataset, save_dataset
 from cltr.demo import demo_dataset
+from cltr.importing import lines, spool
 from cltr.normalization import NORMALIZATIONS
 from tests.judged import REAL, needs_real, text, write_folder
 

@@ -11,9 +11,9 @@ import h5py
 import numpy as np
 import pytest
 
-from cltr import lines, spool
 from cltr.datasets import import_dataset, open_dataset
 from cltr.errors import CltrError, DataError
+from cltr.importing import lines, spool
 from cltr.storage import PARTIAL
 from tests import children
 from tests.judged import text, write_folder

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cltr import lines
 from cltr.errors import DataError
-from cltr.svmlight import read_svmlight
+from cltr.importing import lines
+from cltr.importing.svmlight import read_svmlight
 from tests.plain_svmlight import Refused, plain_reader
 
 MOST_FEATURES = 50

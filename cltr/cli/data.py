@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.options import Command, shared
+from cltr.cli.options import Command, Count, shared
 
 NORMALIZATIONS = ("none", "z-score", "log1p-z-score", "query-min-max")
 PRESETS = ("mslr10k", "mslr30k", "yahoo", "istella", "istella-s", "letor4")
@@ -55,6 +55,20 @@ Examples:
     default=0.2,
     show_default=True,
     help="Share of training queries to split off where there are no validation files.",
+)
+@click.option(
+    "--test-share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.2,
+    show_default=True,
+    help="The same where there are no test files.",
+)
+@click.option(
+    "--most-features",
+    type=Count(),
+    default=100_000,
+    show_default=True,
+    help="Highest feature number to accept.",
 )
 @shared
 def import_(

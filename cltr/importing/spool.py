@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cltr.svmlight import Rows
+from cltr.importing.svmlight import Rows
 from cltr.types import Floats, Integers
 
 BLOCK = 16 * 2**20
@@ -106,7 +106,7 @@ class Spool:
 
     def take(self, queries: Integers) -> Block:
         """The lists of some queries, with all features."""
-        from cltr.sparse_kernel import densify
+        from cltr.importing.sparse import densify
 
         rows = self._runs("row", queries)
         counts = self._rows["counts"].read(rows)

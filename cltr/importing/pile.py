@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from cltr.errors import DataError, UsageError
-from cltr.layouts import Files
-from cltr.spool import Spool
-from cltr.svmlight import Query, read_svmlight
+from cltr.importing.layouts import Files
+from cltr.importing.spool import Spool
+from cltr.importing.svmlight import Query, read_svmlight
 from cltr.types import SPLITS, Integers
 
 Progress = Callable[[str, int, int], None]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
-from cltr.lines import whole_lines
+from cltr.importing.lines import whole_lines
 from cltr.types import Floats
 
 MOST_FEATURES = 100_000
@@ -88,15 +88,15 @@ class _Reader:
     """Parses blocks of one file in order; knows what earlier blocks have shown."""
 
     def __init__(self, path: Path, *, most_features: int, huge_is_missing: bool) -> None:
-        from cltr import sparse_kernel, svmlight_kernel
+        from cltr.importing import kernel, sparse
 
-        self.kernel = svmlight_kernel
-        self.count = sparse_kernel.count
-        self.gather = sparse_kernel.gather
+        self.kernel = kernel
+        self.count = sparse.count
+        self.gather = sparse.gather
         self.path = path
         self.most_features = most_features
         self.huge_is_missing = huge_is_missing
-        self.kind = svmlight_kernel.UNKNOWN
+        self.kind = kernel.UNKNOWN
         self.lines = 0
         self.rows = 0
         self.sidecar: _Sidecar | None = None
