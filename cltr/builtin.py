@@ -44,6 +44,7 @@ def cltr_scorers() -> list[type[Any]]:
 
 @hookimpl
 def cltr_log_readers() -> list[type[Any]]:
-    from cltr.logs import Hdf5Reader
+    from cltr.ingest.publiclogs import OpenBanditReader, UbiReader
+    from cltr.ingest.readers import ListReader, LongReader
 
-    return [Hdf5Reader]
+    return [LongReader, ListReader, UbiReader, OpenBanditReader]

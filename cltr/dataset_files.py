@@ -57,7 +57,7 @@ class DatasetWriter:
         for name, values in (
             ("features", features),
             ("labels", labels),
-            ("document_ids", _code_points(document_ids, width)),
+            ("document_ids", code_points(document_ids, width)),
         ):
             self._file[name][rows] = values
             self._fingerprint.update(name, values)
@@ -76,7 +76,7 @@ class DatasetWriter:
         """Add what is known of the whole; ``about`` is anything that JSON can hold."""
         arrays: dict[str, NDArray[Any]] = {
             "offsets": offsets.astype(np.int64),
-            "query_ids": _code_points(query_ids),
+            "query_ids": code_points(query_ids),
             "splits": np.array([splits[split] for split in SPLITS], np.int64),
         }
         if len(normalization.center):
@@ -133,8 +133,8 @@ def open_dataset(path: Path | str) -> Dataset:
             features=arrays["features"],
             labels=arrays["labels"],
             offsets=arrays["offsets"],
-            query_ids=_text(path, "query_ids", arrays["query_ids"]),
-            document_ids=_text(path, "document_ids", arrays["document_ids"]),
+            query_ids=text_of(path, "query_ids", arrays["query_ids"]),
+            document_ids=text_of(path, "document_ids", arrays["document_ids"]),
             splits=dict(zip(SPLITS, map(tuple, arrays["splits"].tolist()), strict=True)),
             highest_grade=attribute(file, "highest_grade", float, path=path),
             name=attribute(file, "name", str, path=path),
@@ -180,12 +180,14 @@ def _check(path: Path, dataset: Dataset) -> None:
         raise DataError(f"{path}: 'labels' are not all between 0 and {dataset.highest_grade:g}")
 
 
-def _code_points(ids: NDArray[np.str_], width: int | None = None) -> NDArray[np.uint32]:
+def code_points(ids: NDArray[np.str_], width: int | None = None) -> NDArray[np.uint32]:
+    """Text as rows of Unicode code points, the way it is stored."""
     width = width or max(ids.dtype.itemsize // 4, 1)
     return ids.astype(f"<U{width}").view("<u4").reshape(len(ids), width)
 
 
-def _text(path: Path, name: str, points: NDArray[np.uint32]) -> NDArray[np.str_]:
+def text_of(path: Path, name: str, points: NDArray[np.uint32]) -> NDArray[np.str_]:
+    """Rows of code points as text, without a copy; checked."""
     if points.shape[1] == 0 or points.max() > _LAST_CHARACTER:
         raise DataError(f"{path}: '{name}' is not text")
     text: NDArray[np.str_] = points.view(f"<U{points.shape[1]}")[:, 0]

@@ -12,7 +12,7 @@ rest.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,6 @@ from cltr.types import (
     Booleans,
     ClickData,
     ClickLog,
-    ClickStatistics,
     Dataset,
     Exposure,
     Floats,
@@ -37,6 +36,7 @@ from cltr.types import (
 
 if TYPE_CHECKING:
     import torch
+    from duckdb import DuckDBPyConnection
 
     from cltr.fitting import Parameters
 
@@ -373,17 +373,26 @@ class Scorer(Component, ABC):
 
 
 class LogReader(Component, ABC):
-    """Reads a log from elsewhere, chunk by chunk."""
+    """Reads a log from elsewhere as a table of what was shown and clicked, through duckdb.
+
+    A reader says where things are; it reads nothing itself, so a log may be larger than memory.
+    Counting, checking and splitting are the same for every log (``cltr.ingest``).
+    """
 
     @abstractmethod
-    def read(self, paths: Sequence[Path], *, chunk: int = 1_000_000) -> Iterator[ClickLog]:
-        """Yield the interactions in chunks of bounded size."""
+    def select(self, connection: "DuckDBPyConnection", paths: Sequence[Path]) -> str:
+        """A SQL query with a row for each document that was shown, or clicked.
 
-    def statistics(self, paths: Sequence[Path], offsets: NDArray[np.int64]) -> ClickStatistics:
-        """Count the whole log without holding it."""
-        from cltr.statistics import count_log
+        Its columns are ``query``, ``document``, ``position`` (from 1; NULL for a click on what was
+        not shown) and ``click``; ``session``, the interaction that a row belongs to, unless rows
+        are single impressions; where they are known ``score`` and ``propensity`` of the logging
+        policy, ``user``, ``time``. All others are context. Ids are of any type.
+        ``cltr.ingest.sources`` opens files.
 
-        return count_log(self.read(paths), offsets)
+        Args:
+            connection: to create views in, and to look into files.
+            paths: files or folders, as the user gave them.
+        """
 
 
 def _tensors(*arrays: Any) -> tuple[Any, ...]:

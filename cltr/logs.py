@@ -1,7 +1,11 @@
-"""[1] Click logs at rest: statistics, and the interactions themselves where they are kept."""
+"""[1] Click logs at rest: statistics, and the interactions themselves where they are kept.
+
+A log lies on a data set's documents, or stands alone: then it holds its own lists, of all that was
+ever shown for a query, and training and validation statistics both lie on them.
+"""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
-from cltr.interfaces import LogReader
+from cltr.loglists import MEMBERS as LISTS
+from cltr.loglists import read_lists, write_lists
 from cltr.members import Member
 from cltr.statistics import count_clicks
 from cltr.storage import attribute, create_h5, open_h5
@@ -36,8 +41,12 @@ def _members(split: str) -> dict[str, Member]:
     }
 
 
-MEMBERS = _members("train") | _members("valid") | {"scores": Member("<f8", ("documents",))}
-OPTIONAL = [name for name in MEMBERS if "/sessions/" in name] + ["scores"]
+_EXTRAS = {
+    "scores": Member("<f8", ("documents",)),
+    "propensities": Member("<f8", ("documents", "ranks")),
+}
+MEMBERS = _members("train") | _members("valid") | LISTS | _EXTRAS
+OPTIONAL = [name for name in MEMBERS if "/sessions/" in name] + [*LISTS, *_EXTRAS]
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,10 @@ class LogFile:
     description: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     """Of the data set whose documents the log shows."""
+    lists: Dataset | None = None
+    """The log's own lists, without features or judgements; None if it lies on a data set."""
+    propensities: Floats | None = None
+    """Logged probabilities to show a document at a rank, ``[docs, K]``; 0 where none is logged."""
 
 
 def write_log(path: Path, log: LogFile) -> None:
@@ -99,8 +112,11 @@ def write_sessions(
 def _write_frame(file: h5py.File, log: LogFile) -> None:
     file.attrs["description"] = json.dumps(dict(log.description))
     file.attrs["fingerprint"] = log.fingerprint
-    if log.scores is not None:
-        file["scores"] = log.scores
+    for name, values in (("scores", log.scores), ("propensities", log.propensities)):
+        if values is not None:
+            file[name] = values
+    if log.lists is not None:
+        write_lists(file, log.lists)
 
 
 def _write_statistics(file: h5py.File, split: str, statistics: ClickStatistics) -> None:
@@ -142,14 +158,22 @@ def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
             file["scores"][...] if "scores" in file else None,
             _description(path, file),
             attribute(file, "fingerprint", str, path=path, default=""),
+            read_lists(path, file),
+            file["propensities"][...] if "propensities" in file else None,
         )
     for split, part in statistics.items():
         _check_counts(path, split, part)
-    if log.scores is not None and not np.isfinite(log.scores).all():
-        raise DataError(f"{path}: 'scores' has NaN or infinite values")
-    if dataset is not None:
-        _check_dataset(path, log, dataset)
+    _check_extras(path, log)
+    if dataset is not None or log.lists is not None:
+        _check_dataset(path, log, dataset or own_lists(log, path))
     return log
+
+
+def own_lists(log: LogFile, path: Path) -> Dataset:
+    """The data set that a log is by itself; training and validation share its lists."""
+    if log.lists is None:
+        raise DataError(f"{path}: the log lies on a data set; give it as --data")
+    return log.lists
 
 
 def _description(path: Path, file: h5py.File) -> dict[str, Any]:
@@ -159,6 +183,14 @@ def _description(path: Path, file: h5py.File) -> dict[str, Any]:
     except ValueError as error:
         raise DataError(f"{path}: attribute 'description' is not JSON") from error
     return value if isinstance(value, dict) else {}
+
+
+def _check_extras(path: Path, log: LogFile) -> None:
+    if log.scores is not None and not np.isfinite(log.scores).all():
+        raise DataError(f"{path}: 'scores' has NaN or infinite values")
+    chances = log.propensities
+    if chances is not None and not ((chances >= 0) & (chances <= 1)).all():
+        raise DataError(f"{path}: 'propensities' has values outside [0, 1]")
 
 
 def _check_counts(path: Path, split: str, statistics: ClickStatistics) -> None:
@@ -180,7 +212,7 @@ def _check_dataset(path: Path, log: LogFile, dataset: Dataset) -> None:
     if log.fingerprint and dataset.fingerprint and log.fingerprint != dataset.fingerprint:
         raise DataError(
             f"{path}: the log was made on another data set than '{dataset.name}'; "
-            "give the one that 'cltr simulate' had as --data"
+            "give the one that it was made with as --data"
         )
     for split, part in log.statistics.items():
         if not np.array_equal(part.offsets, dataset.part(split).offsets):
@@ -192,27 +224,23 @@ def _check_dataset(path: Path, log: LogFile, dataset: Dataset) -> None:
         )
 
 
-class Hdf5Reader(LogReader):
-    """Reads the training interactions of a log that ``cltr simulate --sessions`` wrote."""
-
-    name = "hdf5"
-
-    def read(self, paths: Sequence[Path], *, chunk: int = 1_000_000) -> Iterator[ClickLog]:
-        for path in paths:
-            with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
-                if "train/sessions" not in file:
-                    raise DataError(
-                        f"{path}: holds counts only; write the interactions too with "
-                        "cltr simulate --sessions"
-                    )
-                sessions, offsets = file["train/sessions"], file["train/offsets"][...]
-                missing = {"queries", "documents", "clicks"} - set(sessions)
-                if missing:
-                    raise DataError(f"{path}: 'train/sessions' has no {', '.join(sorted(missing))}")
-                for start in range(0, len(sessions["queries"]), chunk):
-                    rows = _read_chunk(sessions, slice(start, start + chunk))
-                    _check_sessions(path, rows, offsets)
-                    yield rows
+def read_sessions(
+    path: Path, split: str = "train", *, chunk: int = 1_000_000
+) -> Iterator[ClickLog]:
+    """The interactions of a split, chunk by chunk, where the log keeps them."""
+    with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
+        if f"{split}/sessions" not in file:
+            raise DataError(
+                f"{path}: holds counts only; write the interactions too, with --sessions"
+            )
+        sessions, offsets = file[f"{split}/sessions"], file[f"{split}/offsets"][...]
+        missing = {"queries", "documents", "clicks"} - set(sessions)
+        if missing:
+            raise DataError(f"{path}: '{split}/sessions' has no {', '.join(sorted(missing))}")
+        for start in range(0, len(sessions["queries"]), chunk):
+            rows = _read_chunk(sessions, slice(start, start + chunk))
+            _check_sessions(path, rows, offsets)
+            yield rows
 
 
 def _read_chunk(sessions: h5py.Group, rows: slice) -> ClickLog:

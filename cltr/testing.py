@@ -263,15 +263,34 @@ def check_scorer(scorer: Scorer) -> None:
     _demand(bool(torch.equal(first, scores())), "the same seed gives other scores")
 
 
-def check_log_reader(reader: LogReader, path: Path, *, n_interactions: int) -> None:
-    """All interactions are read, in chunks of bounded size."""
+def check_log_reader(
+    reader: LogReader, *paths: Path, n_impressions: int, n_clicks: int, n_interactions: int = 0
+) -> None:
+    """A file (or several) is read as what it is: all impressions and clicks, in known columns.
+
+    Args:
+        reader: the reader.
+        paths: files of its kind.
+        n_impressions: documents that were shown, all together.
+        n_clicks: those of them that were clicked.
+        n_interactions: lists that were shown; 0 if the log holds single impressions.
+    """
+    from cltr.ingest.job import IngestOptions, Source, count
+    from cltr.ingest.sources import workspace
+
     _check_component(reader)
-    chunks = list(reader.read([path], chunk=7))
-    _demand(sum(map(len, chunks)) == n_interactions, "interactions are lost or invented")
-    _demand(all(len(chunk) <= 7 for chunk in chunks), "a chunk is larger than asked for")
-    for chunk in chunks:
-        _demand(chunk.clicks.shape == chunk.documents.shape, "clicks do not match documents")
-        _demand(not (chunk.clicks & (chunk.documents < 0)).any(), "a click on nothing")
+    with workspace() as connection:
+        tally = count(connection, Source(paths, reader), IngestOptions())
+        shown, clicked = tally.row(
+            f"SELECT sum(shown), sum(clicks) FROM cells WHERE {tally.in_lists}"
+        )
+        _demand(shown == n_impressions, f"{shown} impressions are read, not {n_impressions}")
+        _demand(clicked == n_clicks, f"{clicked} clicks are read, not {n_clicks}")
+        _demand(tally.has_sessions == (n_interactions > 0), "sessions are lost or invented")
+        if tally.has_sessions:
+            found = tally.row("SELECT count(*) FROM interactions")[0]
+            _demand(found == n_interactions, f"{found} interactions, not {n_interactions}")
+        _demand(not tally.problems.counts, f"problems: {', '.join(tally.problems.counts)}")
 
 
 def _demand(condition: bool, message: str) -> None:

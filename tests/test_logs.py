@@ -10,11 +10,11 @@ import pytest
 from cltr.clickmodels import TrustBias
 from cltr.errors import DataError
 from cltr.interfaces import ClickModel
-from cltr.logs import Hdf5Reader, LogFile, open_log, write_log, write_sessions
+from cltr.logs import LogFile, open_log, read_sessions, write_log, write_sessions
 from cltr.simulation import simulate_sessions, simulate_statistics
 from cltr.statistics import count_clicks, count_log
 from cltr.storage import create_h5
-from cltr.testing import check_log_reader, tiny_dataset
+from cltr.testing import tiny_dataset
 from cltr.types import ClickLog, ClickStatistics, Dataset
 
 DATA = tiny_dataset()
@@ -125,7 +125,7 @@ def test_a_log_without_scores_says_so(path):
 
 
 def test_interactions_come_back_with_their_context(with_sessions):
-    found = list(Hdf5Reader().read([with_sessions], chunk=1000))
+    found = list(read_sessions(with_sessions, chunk=1000))
     assert len(found) == 1
     expected = sessions(Talking(), "train", N["train"])
     for name in ("queries", "documents", "clicks"):
@@ -142,14 +142,9 @@ def test_interactions_and_their_counts_agree(with_sessions):
     for split, n in N.items():
         expected = count_log(sessions(Talking(), split, n), OFFSETS[split])
         assert_same(log.statistics[split], expected)
-    read = Hdf5Reader().statistics([with_sessions], OFFSETS["train"])
-    assert_same(read, log.statistics["train"])
-    twice = Hdf5Reader().statistics([with_sessions, with_sessions], OFFSETS["train"])
-    assert_same(twice, read + read)
-
-
-def test_the_reader_keeps_its_contract(with_sessions):
-    check_log_reader(Hdf5Reader(), with_sessions, n_interactions=N["train"])
+        chunks = list(read_sessions(with_sessions, split, chunk=7))
+        assert max(map(len, chunks)) == 7
+        assert_same(count_log(chunks, OFFSETS[split]), expected)
 
 
 def test_progress_counts_interactions(path):
@@ -178,7 +173,7 @@ def test_a_context_that_is_too_long_is_refused(path):
 
 def test_a_log_of_counts_has_no_interactions_to_read(written):
     with pytest.raises(DataError, match=r"holds counts only.*--sessions"):
-        next(Hdf5Reader().read([written]))
+        next(read_sessions(written))
 
 
 # Files that are something else, or not all there.
@@ -301,14 +296,14 @@ def test_counts_that_cannot_be(written, name, edit, line):
 def test_interactions_that_cannot_be(with_sessions, name, edit):
     change(with_sessions, f"train/sessions/{name}", edit)
     with pytest.raises(DataError, match="an interaction shows or clicks what is not in its query"):
-        list(Hdf5Reader().read([with_sessions]))
+        list(read_sessions(with_sessions))
 
 
 def test_interactions_of_which_a_part_is_missing(with_sessions):
     with h5py.File(with_sessions, "r+") as file:
         del file["train/sessions/clicks"]
     with pytest.raises(DataError, match="'train/sessions' has no clicks"):
-        list(Hdf5Reader().read([with_sessions]))
+        list(read_sessions(with_sessions))
 
 
 # A log of other documents.

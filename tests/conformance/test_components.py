@@ -1,15 +1,11 @@
 """Guards every component that is registered, by whomever: each keeps its contract."""
 
-from pathlib import Path
+import json
 
-import numpy as np
 import pytest
 
 from cltr import testing
-from cltr.clickmodels import TrustBias
-from cltr.logs import LogFile, write_sessions
 from cltr.plugins import ROLES, registry
-from cltr.simulation import simulate_sessions
 
 
 def names(role: str) -> list[str]:
@@ -26,30 +22,45 @@ def bounded_reward():
     return next(one[0][0]() for one in known if one[0][0].variance_factor is not None)
 
 
-def write_hdf5(path: Path, n: int) -> None:
-    data = testing.tiny_dataset()
-    scores = np.zeros(data.n_documents)
-    rng = np.random.default_rng(0)
-    drawn = {
-        split: (
-            n,
-            simulate_sessions(
-                data.part(split),
-                scores[data.documents_of(split)],
-                TrustBias(),
-                n=n,
-                top_k=5,
-                rng=rng,
-            ),
-        )
-        for split in ("train", "valid")
+LOG = [
+    {"session": f"s{i}", "query": f"q{i % 3}", "doc": f"d{d}", "position": d + 1, "click": i == d}
+    for i in range(40)
+    for d in range(4)
+]
+LISTS = [
+    {"query": f"q{i % 3}", "documents": ["a", "b", "c", "d"], "clicks": [i == d for d in range(4)]}
+    for i in range(40)
+]
+HITS = [
+    {"query_id": f"i{i}", "user_query": f"q{i % 3}", "query_response_hit_ids": ["a", "b", "c", "d"]}
+    for i in range(40)
+]
+EVENTS = [
+    {
+        "action_name": "click",
+        "query_id": f"i{i}",
+        "user_query": f"q{i % 3}",
+        "event_attributes": {"object": {"object_id": "abcd"[i]}, "position": {"ordinal": i + 1}},
     }
-    offsets = {split: data.part(split).offsets for split in drawn}
-    write_sessions(path, LogFile({}, scores), drawn, offsets)
-
-
-WRITERS = {"hdf5": write_hdf5}
-"""How to write a file that each log reader reads."""
+    for i in range(4)
+]
+BANDIT = [
+    {
+        "timestamp": f"2020-01-01 00:{i:02}:00",
+        "item_id": i % 4,
+        "position": i % 3 + 1,
+        "click": int(i < 4),
+        "propensity_score": 0.25,
+    }
+    for i in range(160)
+]
+FILES = {
+    "long": {"log.jsonl": LOG},
+    "list": {"log.jsonl": LISTS},
+    "ubi": {"ubi_queries.jsonl": HITS, "ubi_events.jsonl": EVENTS},
+    "open-bandit": {"all.jsonl": BANDIT},
+}
+"""What each log reader reads: always 160 impressions and 4 clicks."""
 
 
 def test_there_is_something_of_every_role_and_nothing_is_broken():
@@ -84,8 +95,15 @@ def test_scorers(name):
 
 @pytest.mark.parametrize("name", names("log-reader"))
 def test_log_readers(name, tmp_path):
-    WRITERS[name](tmp_path / "log", 40)
-    testing.check_log_reader(make("log-reader", name), tmp_path / "log", n_interactions=40)
+    for file, rows in FILES[name].items():
+        (tmp_path / file).write_text("\n".join(map(json.dumps, rows)))
+    testing.check_log_reader(
+        make("log-reader", name),
+        tmp_path,
+        n_impressions=160,
+        n_clicks=4,
+        n_interactions=0 if name == "open-bandit" else 40,
+    )
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -1,0 +1,63 @@
+"""SQL that makes numbers of what logs hold, whatever its type; nonsense stays visible."""
+
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_FRACTIONS = ("FLOAT", "DOUBLE")
+
+
+def is_whole(kind: str) -> bool:
+    """Whether a type of duckdb holds whole numbers.
+
+    Example:
+        >>> is_whole("UBIGINT"), is_whole("DOUBLE")
+        (True, False)
+    """
+    return kind.upper().removeprefix("U") in _WHOLE
+
+
+def is_number(kind: str) -> bool:
+    """Whether a type of duckdb holds numbers."""
+    return is_whole(kind) or kind.upper() in _FRACTIONS or kind.upper().startswith("DECIMAL")
+
+
+def whole_number(expression: str, kind: str, *, first: int = 1) -> str:
+    """A position, counted from 1; -1 where there is a value that is no whole number.
+
+    Args:
+        expression: SQL of the position as it is.
+        kind: its type.
+        first: number of the first position.
+    """
+    shift = f" + {1 - first}" if first != 1 else ""
+    if is_whole(kind):
+        return f"({expression}{shift})" if shift else expression
+    digits = f"trim({expression}::VARCHAR)"
+    return (
+        f"CASE WHEN {expression} IS NULL THEN NULL "
+        f"WHEN regexp_full_match({digits}, '[+]?[0-9]{{1,9}}([.]0*)?') "
+        f"THEN trunc(try_cast({digits} AS DOUBLE))::BIGINT{shift} ELSE -1 END"
+    )
+
+
+def click_value(expression: str, kind: str) -> str:
+    """A click as a number, 0 and 1 or more; NULL where it cannot be told."""
+    if kind.upper() == "BOOLEAN":
+        return f"{expression}::TINYINT"
+    if is_number(kind):
+        return expression
+    word = f"lower(trim({expression}::VARCHAR))"
+    return (
+        f"CASE WHEN {word} IN ('1', 'true', 't', 'yes', 'y') THEN 1.0 "
+        f"WHEN {word} IN ('0', 'false', 'f', 'no', 'n') THEN 0.0 "
+        f"WHEN regexp_full_match({word}, '[0-9]{{1,9}}([.]0*)?') "
+        f"THEN try_cast({word} AS DOUBLE) END"
+    )
+
+
+def seconds(expression: str, kind: str) -> str:
+    """A time as a number that grows: seconds since 1970, or the number that it was."""
+    if kind.upper().startswith("TIMESTAMP") or kind.upper() == "DATE":
+        return f"epoch({expression})"
+    if is_number(kind):
+        return f"{expression}::DOUBLE"
+    words = f"{expression}::VARCHAR"
+    return f"coalesce(try_cast({words} AS DOUBLE), epoch(try_cast({words} AS TIMESTAMPTZ)))"

@@ -1,0 +1,255 @@
+"""[1] A log from elsewhere into a log file: read, counted, checked, split, written.
+
+Nothing is dropped silently: every problem is counted, and dropped, kept or refused as one asked.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cltr.errors import DataError, UsageError
+from cltr.ingest.assembly import known_lists, own_lists, propensities_of, scores_of, statistics_of
+from cltr.ingest.interactions import interactions, number_interactions
+from cltr.ingest.problems import Problems
+from cltr.ingest.readers import LongReader
+from cltr.ingest.scorefiles import create_scores, match_scores
+from cltr.ingest.sources import Progress, columns_of, expand, plain_errors, silent, workspace
+from cltr.ingest.summaries import summarise
+from cltr.ingest.tallies import Split, Tally
+from cltr.interfaces import LogReader
+from cltr.logs import LogFile, write_log, write_sessions
+from cltr.types import ClickStatistics, Dataset
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """How a log is taken in."""
+
+    top_k: int = 0
+    """Ranks to keep; as many as there are if 0."""
+    split: Split = field(default_factory=Split)
+    actions: Mapping[str, str] = field(default_factory=dict)
+    """What to do about problems, by name (``cltr.ingest.problems``)."""
+    sessions: bool = False
+    """Keep the interactions, not only their counts."""
+    memory: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a log comes from."""
+
+    paths: Sequence[Path]
+    reader: LogReader
+    valid: Sequence[Path] = ()
+    """Files with validation interactions; else some are split off."""
+    production: Path | None = None
+    """A file with production's scores."""
+
+
+def ingest_log(
+    source: Source,
+    out: Path,
+    *,
+    dataset: Dataset | None = None,
+    options: IngestOptions | None = None,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Read a log and write it as a log file; returns a report.
+
+    Args:
+        source: the files, and how they are read.
+        out: the log file to write.
+        dataset: whose documents were shown, matched by id; without, the log stands alone.
+        options: how it is taken in.
+        progress: called now and then with the stage and how much of it is done.
+    """
+    began = time.perf_counter()
+    options = options or IngestOptions()
+    files = expand([*source.paths, *source.valid])
+    with workspace(out.parent, memory=options.memory) as connection, plain_errors(files):
+        tally = count(connection, source, options, progress)
+        log = assemble(tally, source, dataset, name=out.stem)
+        log = replace(log, description=_describe(tally, source, files, options, log))
+        if options.sessions:
+            _write_interactions(tally, out, log, dataset, progress)
+        else:
+            write_log(out, log)
+    return report(log, out, seconds=time.perf_counter() - began)
+
+
+def count(
+    connection: "Connection", source: Source, options: IngestOptions, progress: Progress = silent
+) -> Tally:
+    """Read and count a log; its tables are then in the connection."""
+    query = source.reader.select(connection, list(source.paths))
+    split = options.split
+    if source.valid:
+        held = source.reader.select(connection, list(source.valid))
+        query = (
+            f"SELECT *, false AS valid FROM ({query}) UNION ALL BY NAME "
+            f"SELECT *, true AS valid FROM ({held})"
+        )
+        split = replace(split, by="files")
+    files = expand([*source.paths, *source.valid])
+    # Text is parsed once; Parquet is read again by each pass, which is faster than keeping it.
+    kept = not all(path.suffix.lower() in (".parquet", ".pq") for path in files)
+    progress("reading", 0.0)
+    connection.execute(f"CREATE OR REPLACE TEMP {'TABLE' if kept else 'VIEW'} raw AS {query}")
+    progress("reading", 1.0)
+    tally = Tally(
+        connection,
+        Problems(str(files[0]), options.actions),
+        columns_of(connection, "SELECT * FROM raw"),
+        split,
+        top_k=options.top_k,
+        numbered=kept and len(files) == 1 and isinstance(source.reader, LongReader),
+        progress=progress,
+    )
+    tally.count()
+    return tally
+
+
+def assemble(tally: Tally, source: Source, dataset: Dataset | None, *, name: str) -> LogFile:
+    """The log as arrays, on a data set's documents or on lists of its own."""
+    if source.production is not None:
+        create_scores(tally.connection, source.production)
+    if dataset is None:
+        lists = own_lists(tally, name=name, offered=source.production is not None)
+    else:
+        lists = dataset
+        known_lists(tally, dataset)
+        _check_matches(tally, dataset)
+    statistics = statistics_of(tally, lists, shared=dataset is None)
+    _check_split(tally, statistics)
+    scores = scores_of(tally, lists)
+    if source.production is not None:
+        scores = match_scores(tally.connection, source.production, lists)
+    shown = sum(int((part.impressions.sum(-1) > 0).sum()) for part in _apart(statistics, dataset))
+    tally.problems.found("unshown-documents", _listed(lists, dataset) - shown)
+    return LogFile(
+        statistics,
+        scores,
+        fingerprint=lists.fingerprint,
+        lists=None if dataset is not None else lists,
+        propensities=propensities_of(tally, lists),
+    )
+
+
+def _apart(
+    statistics: Mapping[str, ClickStatistics], dataset: Dataset | None
+) -> list[ClickStatistics]:
+    """Statistics that lie on different documents."""
+    train, valid = statistics["train"], statistics["valid"]
+    return [train, valid] if dataset is not None else [train + valid]
+
+
+def _listed(lists: Dataset, dataset: Dataset | None) -> int:
+    if dataset is None:
+        return lists.n_documents
+    return sum(lists.part(split).n_documents for split in ("train", "valid"))
+
+
+def _check_matches(tally: Tally, dataset: Dataset) -> None:
+    """Impressions on documents or queries that cannot be used with the data set."""
+    counted = f"FROM cells LEFT JOIN documents USING (query, document) WHERE {tally.in_lists}"
+    last = dataset.documents_of("valid").stop
+    total, unknown, tested = tally.row(
+        f"SELECT sum(shown), sum(shown) FILTER (row IS NULL), sum(shown) FILTER (row >= {last}) "
+        f"{counted}"
+    )
+    if unknown == total:
+        query, document = tally.row(f"SELECT query::VARCHAR, document::VARCHAR {counted} LIMIT 1")
+        raise DataError(
+            f"{tally.problems.where}: no document of the log is in '{dataset.name}'; the log has "
+            f"query '{query}' and document '{document}', the data set query "
+            f"'{dataset.query_ids[0]}' and document '{dataset.document_ids[0]}'"
+        )
+    tally.problems.found("unknown-documents", unknown)
+    tally.problems.found("test-queries", tested)
+
+
+def _check_split(tally: Tally, statistics: Mapping[str, ClickStatistics]) -> None:
+    for split, part in statistics.items():
+        if part.n_interactions == 0:
+            advice = "give another --valid-share or --seed" if split == "valid" else "it needs some"
+            raise DataError(f"{tally.problems.where}: no {split} interactions; {advice}")
+
+
+def _write_interactions(
+    tally: Tally, out: Path, log: LogFile, dataset: Dataset | None, progress: Progress
+) -> None:
+    if not tally.has_sessions:
+        raise UsageError("--sessions: the log has no sessions, only single impressions")
+    lists = dataset or log.lists
+    assert lists is not None
+    counts = number_interactions(tally, lists, shared=dataset is None)
+    total, done = sum(counts.values()), 0
+
+    def written(n: int) -> None:
+        nonlocal done
+        done += n
+        progress("writing", done / max(total, 1))
+
+    write_sessions(
+        out,
+        log,
+        {
+            split: (counts.get(split, 0), interactions(tally, lists, split))
+            for split in log.statistics
+        },
+        {split: part.offsets for split, part in log.statistics.items()},
+        progress=written,
+    )
+
+
+def _describe(
+    tally: Tally, source: Source, files: list[Path], options: IngestOptions, log: LogFile
+) -> dict[str, Any]:
+    return {
+        "format": source.reader.name,
+        "files": [path.name for path in files],
+        "top_k": tally.top_k,
+        "n_interactions": log.statistics["train"].n_interactions,
+        "sessions": options.sessions,
+        "single_impressions": not tally.has_sessions,
+        "split": {
+            "by": tally.split.by,
+            "valid_share": tally.split.share,
+            "seed": tally.split.seed,
+        },
+        "problems": tally.problems.table(),
+        "interactions": summarise(tally),
+    }
+
+
+def report(log: LogFile, out: Path, *, seconds: float) -> dict[str, Any]:
+    """What was ingested, ready for JSON."""
+    parts = log.statistics
+    together = parts["train"].impressions.sum(0) + parts["valid"].impressions.sum(0)
+    clicks = parts["train"].clicks.sum(0) + parts["valid"].clicks.sum(0)
+    rates = clicks / np.maximum(together, 1)
+    lists = log.lists
+    return {
+        **{key: log.description[key] for key in ("format", "files", "top_k", "sessions")},
+        "n_interactions": {split: part.n_interactions for split, part in parts.items()},
+        "impressions": {split: int(part.impressions.sum()) for split, part in parts.items()},
+        "clicks": {split: int(part.clicks.sum()) for split, part in parts.items()},
+        "queries": lists.n_queries if lists else None,
+        "documents": lists.n_documents if lists else None,
+        "impressions_by_rank": together.tolist(),
+        "click_rate": [round(float(rate), 6) for rate in rates],
+        "scores": log.scores is not None,
+        "propensities": log.propensities is not None,
+        "problems": log.description["problems"],
+        "split": log.description["split"],
+        "seconds": round(seconds, 3),
+        "log": str(out),
+    }
