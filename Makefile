@@ -11,6 +11,7 @@ REQUIREMENTS := constraints.txt pyproject.toml $(wildcard plugins/*/pyproject.to
 # Two workers for two cores; each worker computes with one thread (tests/conftest.py).
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
+PARALLEL := -n $(WORKERS) --dist worksteal -p no:benchmark --ignore=tests/benchmarks
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -24,7 +25,7 @@ demo: $(VENV)/installed ## train PRPO over DR on the embedded data and show what
 	$(BIN)/cltr train --estimator prpo --reward dr
 
 test: lint ## lint, then the whole suite but for the slow checks
-	$(PYTEST) -n $(WORKERS) --dist worksteal -p no:benchmark -m "not slow" --ignore=tests/benchmarks
+	$(PYTEST) $(PARALLEL) -m "not slow"
 
 lint: $(VENV)/installed-test ## style, types, and who may import whom
 	$(BIN)/ruff check .
@@ -36,8 +37,8 @@ bench: $(VENV)/installed-test ## every stage against its natural rival
 	$(PYTEST) tests/benchmarks --benchmark-only
 
 science: $(VENV)/installed-test ## long statistical checks, and laws on many more examples
-	$(PYTEST) -n $(WORKERS) --dist worksteal -p no:benchmark -m slow --ignore=tests/benchmarks \
-	  --hypothesis-profile search
+	$(PYTEST) $(PARALLEL) -m slow
+	$(PYTEST) $(PARALLEL) -k law --hypothesis-profile search
 
 clean: ## remove caches and what builds leave behind (.venv stays)
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache
