@@ -282,6 +282,15 @@ def test_counts_that_cannot_be(written, name, edit, line):
     assert line in one_line(caught)
 
 
+def test_a_document_at_two_ranks_of_one_display(path):
+    """No rank is shown too often, only the document."""
+    twice = np.array([[1, 1], [0, 0]])
+    part = ClickStatistics(twice, 0 * twice, np.array([1]), np.array([0, 2]))
+    write_log(path, LogFile({"train": part, "valid": part}, None))
+    with pytest.raises(DataError, match="shows documents more often than their query came"):
+        open_log(path)
+
+
 @pytest.mark.parametrize(
     ("name", "edit"),
     [

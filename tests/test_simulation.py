@@ -12,7 +12,7 @@ from cltr.interfaces import ClickModel
 from cltr.simulation import draw_displays, simulate_sessions, simulate_statistics
 from cltr.statistics import count_log
 from cltr.testing import tiny_dataset
-from cltr.types import ClickStatistics, Dataset
+from cltr.types import Affine, ClickStatistics, Dataset
 from tests import enumeration
 
 EXAMPLE = Path(__file__).parent.parent / "examples/cltr-example-clicks/cltr_example_clicks.py"
@@ -41,6 +41,21 @@ class FirstOnly(ClickModel):
     def sample(self, relevance, context, rng):
         wanted = rng.random(relevance.shape) < np.nan_to_num(relevance)
         return wanted & (np.cumsum(wanted, axis=-1) == 1)
+
+
+class AllOrNothing(ClickModel):
+    """Users who click on everything or on nothing: affine, but not independent."""
+
+    name = "all-or-nothing"
+
+    def probabilities(self, relevance, context):
+        return np.where(np.isnan(relevance), 0.0, 0.5)
+
+    def affine(self, top_k):
+        return Affine(np.zeros(top_k), np.full(top_k, 0.5))
+
+    def sample(self, relevance, context, rng):
+        return (rng.random(len(relevance)) < 0.5)[:, None] & ~np.isnan(relevance)
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +221,13 @@ def test_users_that_need_the_interactions_get_them():
     chances = FirstOnly().probabilities(relevance, {}).mean(0)
     rates = found.clicks.sum(0) / 30_000
     np.testing.assert_allclose(rates, chances, atol=0.015)
+
+
+def test_users_whose_clicks_hang_together_are_never_counted():
+    found = draw(AllOrNothing(), way="counts", n=5000)
+    by_rank = found.clicks.sum(0)
+    assert by_rank[0] == by_rank[1] == by_rank[2]
+    assert 2300 < by_rank[0] < 2700
 
 
 def test_context_decides_in_the_example_of_a_stranger(device_bias):

@@ -337,6 +337,18 @@ def test_the_seed_decides():
     assert run(3) != run(4)
 
 
+def test_chance_is_another_in_every_epoch():
+    drawn = []
+
+    class Drawing(Fixed):
+        def gradient(self, scores, mask, rank_weights, objective, rng):
+            drawn.append(rng.random())
+            return super().gradient(scores, mask, rank_weights, objective, rng)
+
+    trainer(ranker=Drawing(), epochs=4).train(Curved(), logged(), None)
+    assert len(set(drawn)) == len(drawn) == 8
+
+
 @pytest.mark.parametrize("ranker", [Exact, Noisy], ids=["exact", "noisy"])
 def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path, ranker):
     """From the checkpoint of any epoch, read from disk into a new module and a new trainer."""
