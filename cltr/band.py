@@ -10,6 +10,9 @@ from cltr.proximal import BandOptions, Proximal
 from cltr.schedules import Schedule, ScheduleOption
 from cltr.types import Floats, Lists
 
+MARGIN = 1e-9
+"""What is served keeps this share more of production than the bound asks for: rounding is less."""
+
 
 class Band(Proximal):
     r"""Plain with a price on leaving the band, served as the mixture that keeps it.
@@ -68,4 +71,5 @@ class Band(Proximal):
         whole = np.ones(len(lowest))
         for_low = np.divide(1 - self.low, 1 - lowest, out=whole.copy(), where=lowest < self.low)
         for_high = np.divide(self.high - 1, highest - 1, out=whole, where=highest > self.high)
-        return np.minimum(for_low, for_high)
+        share = np.minimum(for_low, for_high)
+        return np.where(share < 1, share * (1 - MARGIN), share)

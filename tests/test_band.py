@@ -45,6 +45,40 @@ def test_no_relevance_loses_more_than_the_lower_bound(new, old, low):
         assert mixed @ relevance >= low * (logging_weights @ relevance) * (1 - 1e-9)
 
 
+@given(scores, scores, st.floats(0.01, 0.999), st.floats(0.01, 0.999))
+def test_rounding_does_not_break_the_bound(new, old, low, high):
+    band = Band(low=low, high=1 / high)
+    weights, logging_weights = (
+        PlackettLuce().expected_weights(s, LISTS, RANKS) for s in (new, old)
+    )
+    lowest, highest = ratio_extremes(served(band, weights, logging_weights), logging_weights, LISTS)
+    assert lowest.min() >= band.low
+    assert highest.max() <= band.high
+
+
+@given(scores, scores, st.randoms(use_true_random=False))
+def test_the_order_of_documents_does_not_matter(new, old, random):
+    lists = Lists.of_offsets(np.array([0, 11]))
+    order = random.sample(range(11), 11)
+    weights, logging_weights = np.exp(new), np.exp(old)
+    share = Band().served_share(weights, logging_weights, lists)
+    assert Band().served_share(weights[order], logging_weights[order], lists) == share
+
+
+@given(scores, scores)
+def test_padding_does_not_matter(new, old):
+    weights, logging_weights = np.exp(new), np.exp(old)
+    mask = np.arange(7) < LISTS.lengths[:, None]
+
+    def pad(values):
+        padded = np.zeros(mask.shape)
+        padded[mask] = values
+        return padded.reshape(-1)
+
+    share = Band().served_share(pad(weights), pad(logging_weights), Lists.of_mask(mask))
+    assert share.tolist() == Band().served_share(weights, logging_weights, LISTS).tolist()
+
+
 def test_inside_the_band_nothing_is_mixed():
     weights = np.array([1.0, 0.9, 1.1])
     lists = Lists.of_offsets(np.array([0, 3]))
