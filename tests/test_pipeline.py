@@ -120,6 +120,18 @@ def test_other_choices_do_not_shift_the_clicks(change):
         np.testing.assert_array_equal(before[split].clicks, after[split].clicks)
 
 
+@pytest.mark.parametrize("split", pipeline.LOGGED)
+def test_the_clicks_of_each_split_have_a_seed_of_their_own(split):
+    def draw(*data, rng, **rest):
+        return rng.random()
+
+    config = small.config(seed=3)
+    users = compose(config).users
+    found = pipeline.simulate(config, DATA, produce(), users, split, draw=draw)
+    expected = np.random.default_rng(pipeline.seed_for(3, f"clicks-{split}")).random()
+    assert found == expected
+
+
 def test_users_change_clicks_but_not_what_is_shown():
     production = produce()
     before, after = clicks(production), clicks(production, users={"name": "adversarial"})
