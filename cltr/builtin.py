@@ -37,9 +37,9 @@ def cltr_rankers() -> list[type[Any]]:
 
 @hookimpl
 def cltr_scorers() -> list[type[Any]]:
-    from cltr.scorers import Linear, Mlp
+    from cltr.scorers import Linear, Mlp, Table
 
-    return [Mlp, Linear]
+    return [Mlp, Linear, Table]
 
 
 @hookimpl

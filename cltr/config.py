@@ -62,14 +62,22 @@ class ProductionOptions(Options):
 class RunConfig(Options):
     """Every choice of a run."""
 
-    data: str = Field("demo", description="a data set file, or 'demo' for the embedded one.")
+    data: str = Field(
+        "demo",
+        description="a data set file, 'demo' for the embedded one, or 'log' for a log's own lists.",
+    )
     log: str = Field("", description="a log file; clicks are simulated if empty.")
+    production_scores: str = Field(
+        "", description="a file with production's scores: query, document, score."
+    )
     interactions: int = Field(100_000, ge=1, description="training interactions to simulate.")
     seed: int = Field(1, ge=0, lt=2**63, description="decides every random choice.")
     top_k: int = Field(5, ge=1, description="length of the displayed list and cut of the metric.")
     metric: str = Field("dcg", description=f"weights of ranks: {', '.join(METRICS)}.")
-    exposure: Literal["exact", "counted"] = Field(
-        "exact", description="omega_0 and rho_0 from production's scores, or counted from the log."
+    exposure: Literal["auto", "exact", "logged", "counted"] = Field(
+        "auto",
+        description="omega_0 and rho_0: exact from production's scores, from logged propensities, "
+        "or counted from the log; auto is the first of these that is known.",
     )
     init: Literal["production", "random"] = Field(
         "production", description="where training starts; random is the paper's way."
@@ -101,6 +109,8 @@ class RunConfig(Options):
     def _log_or_users(self) -> Self:
         if self.log and self.users is not None:
             raise ValueError("users are simulated; with a log there are none to choose")
+        if self.production_scores and not self.log:
+            raise ValueError("production_scores are those of a log's production; give the log too")
         return self
 
     @classmethod

@@ -1,14 +1,16 @@
 """[7] What a policy is worth, and what it may cost: metrics on judgements, the certificate."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cltr.certificate import certify, worst_losses
+from cltr.errors import UsageError
 from cltr.interfaces import Estimator, Policy
-from cltr.metrics import expected_ndcg, rank_weights
-from cltr.types import Dataset, Floats
+from cltr.metrics import expected_ndcg, rank_weights, sum_lists
+from cltr.types import Booleans, Dataset, Floats, Lists
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,35 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A policy on one split, known by how often it showed each document at each rank."""
+
+    dataset: Dataset
+    ranks: Floats
+    """P(rank(d) = k), ``[docs, K]``; all 0 for the documents of a query that is not known."""
+
+    def weights(self, ranks: Floats) -> Floats:
+        r""":math:`\omega` for the given rank weights, ``[docs]``."""
+        if len(ranks) > self.ranks.shape[1]:
+            raise UsageError(
+                f"the policy is known for {self.ranks.shape[1]} ranks; use a smaller --top-k"
+            )
+        return self.ranks[:, : len(ranks)] @ ranks
+
+    @cached_property
+    def known(self) -> Booleans:
+        """Which queries were logged at all, ``[queries]``."""
+        return sum_lists(self.ranks.sum(-1), self.dataset.lists) > 0
+
+
+def known_queries(policy: Scored | Counted) -> Booleans:
+    """Queries on which a policy is known, ``[queries]``: all, if it has scores."""
+    if isinstance(policy, Counted):
+        return policy.known
+    return np.ones(policy.dataset.n_queries, np.bool_)
+
+
+@dataclass(frozen=True)
 class Served:
     r"""What users get: a share :math:`\lambda_q` of the new policy, the rest production.
 
@@ -33,7 +64,7 @@ class Served:
     """
 
     new: Scored
-    production: Scored
+    production: Scored | Counted
     estimator: Estimator
     metrics: tuple[Floats, ...]
     blend: float = 1.0
@@ -57,21 +88,34 @@ class Served:
         return (1.0 - share) * self.production.weights(ranks) + share * new
 
 
-def ndcg(policy: Scored | Served, dataset: Dataset, *, top_k: int) -> float:
-    """Expected NDCG@k, mean over queries."""
+def ndcg(
+    policy: Scored | Counted | Served,
+    dataset: Dataset,
+    *,
+    top_k: int,
+    queries: Booleans | None = None,
+) -> float:
+    """Expected NDCG@k, mean over queries: all, or those that are given."""
     weights = policy.weights(rank_weights("dcg", top_k))
-    if dataset.n_queries == 0:
-        return 0.0
-    return float(expected_ndcg(weights, dataset.labels, dataset.lists, top_k=top_k).mean())
+    values = expected_ndcg(weights, dataset.labels, dataset.lists, top_k=top_k)
+    values = values if queries is None else values[queries]
+    return float(values.mean()) if len(values) else 0.0
 
 
 def certificate(served: Served, ranks: Floats) -> dict[str, Any]:
-    """The certificate of a served policy for one metric."""
-    return certify(
-        served.weights(ranks),
-        served.production.weights(ranks),
-        served.new.dataset.lists,
-        estimator=served.estimator,
+    """Of a served policy for one metric, on the queries on which production is known."""
+    return certify(*_where_known(served, ranks), estimator=served.estimator)
+
+
+def _where_known(served: Served, ranks: Floats) -> tuple[Floats, Floats, Lists]:
+    """Weights of what is served and of production, and lists: where both are known."""
+    lists, known = served.new.dataset.lists, known_queries(served.production)
+    documents = np.repeat(known, lists.lengths)
+    lengths = lists.lengths[known]
+    return (
+        served.weights(ranks)[documents],
+        served.production.weights(ranks)[documents],
+        Lists(np.cumsum(lengths) - lengths, lengths),
     )
 
 
@@ -80,8 +124,6 @@ def blend_for_loss(served: Served, ranks: Floats, *, worst_loss: float) -> float
 
     The loss of a mixture is :math:`\lambda` times that of the policy, so this is a division.
     """
-    losses = worst_losses(
-        served.weights(ranks), served.production.weights(ranks), served.new.dataset.lists
-    )
+    losses = worst_losses(*_where_known(served, ranks))
     loss = float(losses.mean()) if len(losses) else 0.0
     return 1.0 if loss <= worst_loss else worst_loss / loss

@@ -15,7 +15,7 @@ def exact_exposure(
     """From the logging policy's scores, without the log."""
     top_k = len(rank_weights)
     ranks = policy.rank_distribution(scores, lists, top_k)
-    exposure = _exposure(ranks, click_model, rank_weights, source="exact")
+    exposure = exposure_of_ranks(ranks, click_model, rank_weights, source="exact")
     # The same bits as the policy's own weights: at the start of training nothing has moved.
     return replace(exposure, weights=policy.expected_weights(scores, lists, rank_weights))
 
@@ -26,12 +26,14 @@ def counted_exposure(
     """From the log, as the paper does: mean over the displays of each query (CIKM'24, Eq. 27)."""
     displays = np.maximum(statistics.displays_per_document, 1)[:, None]
     ranks = statistics.impressions[:, : len(rank_weights)] / displays
-    return _exposure(ranks, click_model, rank_weights, source="counted")
+    return exposure_of_ranks(ranks, click_model, rank_weights, source="counted")
 
 
-def _exposure(
+def exposure_of_ranks(
     ranks: Floats, click_model: ClickModel, rank_weights: Floats, *, source: str
 ) -> Exposure:
+    """From how likely each document is at each rank, P(rank(d) = k), ``[docs, K]`` or more."""
+    ranks = ranks[:, : len(rank_weights)]
     try:
         examination, trust = click_model.affine(len(rank_weights))
     except UnsupportedError:  # a reward that needs them asks the model itself, which says why

@@ -371,6 +371,11 @@ class Scorer(Component, ABC):
     def build(self, n_features: int, n_documents: int) -> "torch.nn.Module":
         """A module from features ``[docs, features]`` and row numbers ``[docs]`` to ``[docs]``."""
 
+    def copy_scores(self, module: "torch.nn.Module", scores: Floats) -> bool:
+        """Make the module give these scores to all documents at once, if it can; else False."""
+        del module, scores
+        return False
+
 
 class LogReader(Component, ABC):
     """Reads a log from elsewhere as a table of what was shown and clicked, through duckdb.

@@ -12,15 +12,19 @@ import numpy as np
 from cltr import __version__, pipeline
 from cltr.components import Components, compose, compose_users, resolved
 from cltr.config import RunConfig, resolve
-from cltr.errors import CltrError, DataError, UsageError
+from cltr.errors import CltrError, UsageError
 from cltr.evaluation import blend_for_loss
-from cltr.logs import LogFile, open_log, write_log, write_sessions
+from cltr.logged import OWN, Logged, own_data, read_logged
+from cltr.logs import LogFile, write_log, write_sessions
 from cltr.pipeline import Drawn, Production, Progress
 from cltr.plugins import registry
+from cltr.rewards import Labels
 from cltr.runs import RunFolder
 from cltr.simulation import simulate_sessions, simulate_statistics
 from cltr.training import TrainingState, score
 from cltr.types import ClickStatistics, Dataset
+
+SCORES, RANKS = "production-scores.safetensors", "production-ranks.safetensors"
 
 
 def train(
@@ -28,7 +32,7 @@ def train(
 ) -> dict[str, Any]:
     """A new run, in ``out`` or in the next folder below ``runs/``."""
     parts = compose(config)
-    dataset = pipeline.load_data(config.data)
+    config, dataset = _open_data(config)
     folder = RunFolder.create(out, label=f"{parts.estimator.name}-{parts.reward.name}")
     config = resolved(config, parts)
     config = config.model_copy(update={"provenance": provenance(dataset)})
@@ -48,8 +52,18 @@ def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
         raise UsageError(f"{path}: the run is finished; see cltr evaluate {path}")
     config = read_config(folder)
     parts = compose(config)
-    dataset = pipeline.load_data(config.data)
+    config, dataset = _open_data(config)
     return _run(config, parts, dataset, folder, progress or Progress())
+
+
+def _open_data(config: RunConfig) -> tuple[RunConfig, Dataset]:
+    """The data set of a run, or the own lists of a log that stands alone."""
+    own = own_data(config)
+    if own is None:
+        return config, pipeline.load_data(config.data)
+    if config.reward.name == Labels.name:
+        raise UsageError("--reward labels needs judgements; a log that stands alone has none")
+    return config.model_copy(update={"data": OWN}), own
 
 
 def read_config(folder: RunFolder) -> RunConfig:
@@ -66,35 +80,47 @@ def _run(
 ) -> dict[str, Any]:
     began = time.perf_counter()
     if config.log:
-        production, statistics, users = _read_log(config, dataset)
+        logged = read_logged(config, dataset)
     else:
-        production, statistics = _simulate(config, parts, dataset, progress)
-        users = parts.users.name
+        logged = _simulate(config, parts, dataset, progress)
+    production = logged.production
     learned = pipeline.learn(
         config,
         parts,
         dataset,
         production,
-        statistics,
+        logged.statistics,
         progress,
         state=folder.load_checkpoint(),
         on_epoch=_Saver(folder),
     )
     skyline = None
-    if config.skyline:
+    if config.skyline and dataset.judged:
         progress.stage("skyline")
         skyline = pipeline.train_skyline(config, dataset, parts.scorer, progress)
     progress.stage("evaluation")
-    judged = pipeline.evaluate(config, parts, dataset, production, learned.module, skyline=skyline)
+    judged = pipeline.evaluate(
+        config,
+        parts,
+        dataset,
+        production,
+        learned.module,
+        skyline=skyline,
+        rewarded=learned.rewarded,
+    )
     folder.save_module("policy.safetensors", learned.module)
-    folder.save_scores("production-scores.safetensors", production.scores)
+    for name, values in ((SCORES, production.scores), (RANKS, production.ranks)):
+        if values is not None:
+            folder.save_scores(name, values)
     if production.module is not None:
         folder.save_module("production.safetensors", production.module)
     folder.write_json("history.json", learned.state.history)
     result = {
         **describe(config, parts),
-        "users": users,
-        "n_interactions": statistics["train"].n_interactions,
+        "exposure": learned.rewarded.data["train"].exposure.source,
+        "users": logged.users,
+        "n_interactions": logged.statistics["train"].n_interactions,
+        "assumptions": list(logged.assumptions),
         **judged,
         "clip_fraction": learned.clip_fraction,
         "epochs": learned.state.epoch,
@@ -107,9 +133,7 @@ def _run(
     return result
 
 
-def _simulate(
-    config: RunConfig, parts: Components, dataset: Dataset, progress: Progress
-) -> tuple[Production, dict[str, ClickStatistics]]:
+def _simulate(config: RunConfig, parts: Components, dataset: Dataset, progress: Progress) -> Logged:
     progress.stage("production ranker")
     production = pipeline.train_production(config, dataset, progress)
     progress.stage("clicks")
@@ -119,17 +143,7 @@ def _simulate(
         )
         for split in pipeline.LOGGED
     }
-    return production, statistics
-
-
-def _read_log(
-    config: RunConfig, dataset: Dataset
-) -> tuple[Production, dict[str, ClickStatistics], str | None]:
-    """Production, its clicks, and whose they were if the log says so."""
-    log = open_log(Path(config.log), dataset)
-    if log.scores is None:
-        raise DataError(f"{config.log}: has no production scores")
-    return Production(log.scores, scorer=""), dict(log.statistics), log.description.get("users")
+    return Logged(production, statistics, parts.users.name)
 
 
 class _Saver:
@@ -228,20 +242,36 @@ def evaluate(
     parts = compose(config)
     earlier = folder.read_json("result.json")
     pipeline.prepare(config, parts, n_interactions=earlier["n_interactions"])
-    dataset = pipeline.load_data(data or config.data)
+    if data is None:
+        config, dataset = _open_data(config)
+    else:
+        dataset = pipeline.load_data(data)
     module = pipeline.new_module(parts.scorer, dataset, seed=0)
     folder.load_module("policy.safetensors", module)
     production = _load_production(config, folder, dataset, elsewhere=data is not None)
+    rewarded = None
+    if config.log and data is None:
+        statistics = read_logged(config, dataset).statistics
+        rewarded = pipeline.reward_clicks(config, parts, dataset, production, statistics)
     blend = 1.0
     if blend_to_loss is not None:
         served = pipeline.serve(config, parts, dataset, production, module)
         ranks = pipeline.reported_weights(config, parts.click_model)["dcg"]
-        blend = min(blend_for_loss(one, ranks, worst_loss=blend_to_loss) for one in served.values())
-    judged = pipeline.evaluate(config, parts, dataset, production, module, blend=blend)
+        blend = min(
+            blend_for_loss(served[split], ranks, worst_loss=blend_to_loss)
+            for split in ("train", "test")
+            if split in served
+        )
+    judged = pipeline.evaluate(
+        config, parts, dataset, production, module, blend=blend, rewarded=rewarded
+    )
     return {
         **describe(config, parts),
-        "users": earlier["users"],
-        "n_interactions": earlier["n_interactions"],
+        **{
+            key: earlier[key]
+            for key in ("exposure", "users", "n_interactions", "assumptions")
+            if key in earlier
+        },
         "data": data or config.data,
         **judged,
         "blend": blend,
@@ -254,8 +284,15 @@ def _load_production(
 ) -> Production:
     """Production's scores as they were in the run; on another data set, from its weights."""
     if not elsewhere:
-        name = "production-scores.safetensors"
-        return Production(folder.load_scores(name, n_documents=dataset.n_documents), scorer="")
+        known = {
+            name: folder.load_scores(name, n_documents=dataset.n_documents)
+            for name in (SCORES, RANKS)
+            if (folder.path / name).exists()
+        }
+        if not known:
+            raise CltrError(f"{folder.path / SCORES}: no such file; the run is not finished")
+        source = folder.read_json("result.json").get("exposure", "exact")
+        return Production(known.get(SCORES), ranks=known.get(RANKS), source=source)
     if config.log:
         raise CltrError(
             f"{folder.path}: the run knows production only by its scores in the log; "

@@ -1,53 +1,61 @@
 """[1]..[8] in order, by name; nothing else knows the order."""
 
-import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cltr.components import Components, build
-from cltr.config import Choice, RunConfig
+from cltr.components import Components
+from cltr.config import RunConfig
 from cltr.errors import DataError, UsageError
-from cltr.estimators import Plain
-from cltr.evaluation import Scored, Served, certificate, ndcg
-from cltr.exposure import counted_exposure, exact_exposure
+from cltr.evaluation import Counted, Scored, known_queries
+from cltr.exposure import counted_exposure, exact_exposure, exposure_of_ranks
 from cltr.interfaces import ClickModel, EstimatorContext, Scorer
+from cltr.judging import Rewarded, evaluate, reported_weights, serve
 from cltr.metrics import rank_weights
-from cltr.policies import PlackettLuce
-from cltr.rankers import Exact
-from cltr.rewards import Labels
-from cltr.training import (
-    LoggedQueries,
-    Trainer,
-    TrainingOptions,
-    TrainingState,
-    fit_scores,
-    score,
+from cltr.production import Production
+from cltr.supervised import (
+    Progress,
+    new_module,
+    production_scorer,
+    seed_for,
+    train_production,
+    train_skyline,
 )
-from cltr.types import ClickData, ClickStatistics, Dataset, Exposure, Floats, Rewards
+from cltr.training import Trainer, TrainingState, fit_scores
+from cltr.types import Booleans, ClickData, ClickStatistics, Dataset, Exposure, Floats, Rewards
 
 if TYPE_CHECKING:
     import torch
 
+__all__ = [
+    "LOGGED",
+    "Learned",
+    "Production",
+    "Progress",
+    "Rewarded",
+    "cut_counts",
+    "evaluate",
+    "expose",
+    "learn",
+    "load_data",
+    "n_displays",
+    "new_module",
+    "prepare",
+    "production_scorer",
+    "reported_weights",
+    "reward",
+    "reward_clicks",
+    "seed_for",
+    "serve",
+    "simulate",
+    "start",
+    "train_production",
+    "train_skyline",
+]
 
 Drawn = TypeVar("Drawn")
-
-
-class Progress:
-    """What a run says while it works; this one says nothing."""
-
-    def stage(self, text: str) -> None:
-        """A new stage begins."""
-
-    def epoch(self, state: TrainingState, options: TrainingOptions) -> None:
-        """An epoch of the current stage ended."""
-
-
-def seed_for(seed: int, stage: str) -> int:
-    """A seed of its own for each stage, so that one stage's draws do not shift another's."""
-    return int(np.random.SeedSequence([seed, zlib.crc32(stage.encode())]).generate_state(1)[0])
 
 
 def load_data(name: str) -> Dataset:
@@ -70,94 +78,6 @@ def load_data(name: str) -> Dataset:
     return dataset
 
 
-@dataclass(frozen=True)
-class Production:
-    """The ranker that served the log: its scores on all documents, and its module if we have it."""
-
-    scores: Floats
-    scorer: str
-    module: "torch.nn.Module | None" = None
-    policy: PlackettLuce = field(default_factory=PlackettLuce)
-
-    def on(self, dataset: Dataset, split: str) -> Scored:
-        return Scored(dataset.part(split), self.scores[dataset.documents_of(split)], self.policy)
-
-
-def new_module(scorer: Scorer, dataset: Dataset, *, seed: int) -> "torch.nn.Module":
-    """A scorer's module with seeded initial weights."""
-    import torch
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return scorer.build(dataset.n_features, dataset.n_documents)
-
-
-def judged_queries(dataset: Dataset, queries: Floats | None = None) -> LoggedQueries:
-    """A split with its judgements as rewards, for production and skyline."""
-    weights = np.ones(dataset.n_queries) if queries is None else queries
-    nothing = np.zeros(dataset.n_documents)
-    return LoggedQueries(
-        dataset,
-        dataset.relevance,
-        Exposure(nothing, nothing, nothing),
-        weights / max(weights.sum(), 1e-300),
-    )
-
-
-def supervised(options: TrainingOptions, *, top_k: int, seed: int) -> Trainer:
-    """A trainer on judgements: the labels' DCG, by exact gradients."""
-    return Trainer(Plain(Labels()), Exact(), rank_weights("dcg", top_k), options, seed=seed)
-
-
-def production_scorer(config: RunConfig) -> Scorer:
-    """The policy's own scorer unless another is named."""
-    name = config.production.scorer or config.scorer.name
-    choice = config.scorer if name == config.scorer.name else Choice(name=name)
-    scorer: Scorer = build("scorer", choice)
-    return scorer
-
-
-def train_production(config: RunConfig, dataset: Dataset, progress: Progress) -> Production:
-    """[1] A ranker on the judgements of a few training queries, as production would have."""
-    options = config.production
-    scorer = production_scorer(config)
-    seed = seed_for(config.seed, "production")
-    training = dataset.part("train")
-    n = min(
-        training.n_queries, max(options.min_queries, round(options.fraction * training.n_queries))
-    )
-    chosen = np.zeros(training.n_queries)
-    chosen[np.random.default_rng(seed).permutation(training.n_queries)[:n]] = 1.0
-    loop = TrainingOptions(
-        epochs=options.epochs, patience=options.epochs + 1, learning_rate=options.learning_rate
-    )
-    module = new_module(scorer, dataset, seed=seed)
-    trainer = supervised(loop, top_k=config.top_k, seed=seed)
-    trainer.train(
-        module,
-        judged_queries(training, chosen),
-        None,
-        on_epoch=lambda state: progress.epoch(state, loop),
-    )
-    return Production(score(module, dataset), scorer.name, module)
-
-
-def train_skyline(
-    config: RunConfig, dataset: Dataset, scorer: Scorer, progress: Progress
-) -> "torch.nn.Module":
-    """[7] A ranker on all judgements of the training queries: the most one can hope for."""
-    seed = seed_for(config.seed, "skyline")
-    module = new_module(scorer, dataset, seed=seed)
-    trainer = supervised(config.training, top_k=config.top_k, seed=seed)
-    trainer.train(
-        module,
-        judged_queries(dataset.part("train")),
-        judged_queries(dataset.part("valid")),
-        on_epoch=lambda state: progress.epoch(state, config.training),
-    )
-    return module
-
-
 LOGGED = ("train", "valid")
 """Splits whose queries users see while the log is taken."""
 
@@ -172,9 +92,12 @@ def simulate(
     draw: Callable[..., Drawn],
 ) -> Drawn:
     """[1] Clicks on a split's queries; those on validation queries come in proportion."""
+    logging = production.on(dataset, split)
+    if isinstance(logging, Counted):
+        raise DataError("production is known by its counts only, so no clicks can be simulated")
     return draw(
-        dataset.part(split),
-        production.scores[dataset.documents_of(split)],
+        logging.dataset,
+        logging.scores,
         users,
         n=n_displays(config, dataset, split),
         top_k=config.top_k,
@@ -191,15 +114,20 @@ def n_displays(config: RunConfig, dataset: Dataset, split: str) -> int:
 
 def expose(
     config: RunConfig,
-    scored: Scored,
+    logging: Scored | Counted,
     statistics: ClickStatistics,
     click_model: ClickModel,
     ranks: Floats,
+    *,
+    source: str = "exact",
 ) -> Exposure:
-    """[3] Exposure of one split, exact from production's scores or counted."""
+    """[3] Exposure of one split: exact from production's scores, logged, or counted."""
+    if isinstance(logging, Counted):
+        return exposure_of_ranks(logging.ranks, click_model, ranks, source=source)
     if config.exposure == "counted":
         return counted_exposure(statistics, click_model, ranks)
-    return exact_exposure(scored.scores, scored.dataset.lists, scored.policy, click_model, ranks)
+    lists = logging.dataset.lists
+    return exact_exposure(logging.scores, lists, logging.policy, click_model, ranks)
 
 
 def reward(config: RunConfig, parts: Components, data: dict[str, ClickData]) -> dict[str, Rewards]:
@@ -226,9 +154,29 @@ def start(
     if production.module is not None and production.scorer == scorer.name:
         module.load_state_dict(production.module.state_dict())
         return module
-    documents = dataset.documents_of("train")
-    fit_scores(module, dataset.part("train"), production.scores[documents])
+    scores = production.start(dataset, config.top_k)
+    if not scorer.copy_scores(module, scores):
+        known = known_queries(production.on(dataset, "train"))
+        fit_scores(module, *_chosen(dataset.part("train"), scores, known))
     return module
+
+
+def _chosen(dataset: Dataset, scores: Floats, queries: Booleans) -> tuple[Dataset, Floats]:
+    """The queries of a split on which production is known, with its scores."""
+    rows = slice(dataset.first_document, dataset.first_document + dataset.n_documents)
+    if queries.all():
+        return dataset, scores[rows]
+    documents = np.repeat(queries, dataset.lists.lengths)
+    offsets = np.concatenate([[0], np.cumsum(dataset.lists.lengths[queries])])
+    chosen = replace(
+        dataset,
+        features=dataset.features[documents],
+        labels=dataset.labels[documents],
+        offsets=offsets,
+        query_ids=dataset.query_ids[queries],
+        document_ids=dataset.document_ids[documents],
+    )
+    return chosen, scores[rows][documents]
 
 
 def cut_counts(
@@ -259,6 +207,31 @@ def prepare(config: RunConfig, parts: Components, *, n_interactions: int) -> Flo
     return ranks
 
 
+def reward_clicks(
+    config: RunConfig,
+    parts: Components,
+    dataset: Dataset,
+    production: Production,
+    statistics: dict[str, ClickStatistics],
+) -> Rewarded:
+    """[2]..[4] Click statistics to rewards."""
+    statistics = cut_counts(config, statistics)
+    ranks = prepare(config, parts, n_interactions=statistics["train"].n_interactions)
+    data = {}
+    for split in LOGGED:
+        logging = production.on(dataset, split)
+        exposure = expose(
+            config,
+            logging,
+            statistics[split],
+            parts.click_model,
+            ranks,
+            source=production.source,
+        )
+        data[split] = ClickData(logging.dataset, statistics[split], exposure)
+    return Rewarded(ranks, data, reward(config, parts, data))
+
+
 @dataclass(frozen=True)
 class Learned:
     """A trained policy with all that its evaluation needs."""
@@ -266,6 +239,7 @@ class Learned:
     module: "torch.nn.Module"
     state: TrainingState
     clip_fraction: float | None
+    rewarded: Rewarded
 
 
 def learn(
@@ -279,30 +253,15 @@ def learn(
     state: TrainingState | None = None,
     on_epoch: Any = lambda state: None,
 ) -> Learned:
-    """[3]..[6] From click statistics to a policy."""
-    statistics = cut_counts(config, statistics)
-    ranks = prepare(config, parts, n_interactions=statistics["train"].n_interactions)
+    """[2]..[6] From click statistics to a policy."""
     progress.stage("rewards")
-    data = {}
-    for split in ("train", "valid"):
-        scored = production.on(dataset, split)
-        exposure = expose(config, scored, statistics[split], parts.click_model, ranks)
-        data[split] = ClickData(scored.dataset, statistics[split], exposure)
-    rewards = reward(config, parts, data)
-    splits = {
-        split: LoggedQueries(
-            data[split].dataset,
-            rewards[split].values,
-            data[split].exposure,
-            statistics[split].query_weights,
-        )
-        for split in data
-    }
+    rewarded = reward_clicks(config, parts, dataset, production, statistics)
+    splits = {split: rewarded.logged(split) for split in LOGGED}
     progress.stage("training")
     trainer = Trainer(
         parts.estimator,
         parts.ranker,
-        ranks,
+        rewarded.ranks,
         config.training,
         seed=seed_for(config.seed, "training"),
     )
@@ -316,77 +275,4 @@ def learn(
         module, splits["train"], splits["valid"], state=state, on_epoch=after_epoch
     )
     clipped = trainer.value(module, splits["train"])["clipped"]
-    return Learned(module, final, None if np.isnan(clipped) else clipped)
-
-
-def evaluate(
-    config: RunConfig,
-    parts: Components,
-    dataset: Dataset,
-    production: Production,
-    module: "torch.nn.Module",
-    *,
-    skyline: "torch.nn.Module | None" = None,
-    blend: float = 1.0,
-) -> dict[str, Any]:
-    """[7] Metrics and certificates of a policy, on training and on test queries."""
-    served = serve(config, parts, dataset, production, module, blend=blend)
-    name = f"ndcg@{config.top_k}"
-    rivals: dict[str, dict[str, Any]] = {
-        "production": {split: served[split].production for split in served},
-        "policy": served,
-    }
-    if skyline is not None:
-        scores = score(skyline, dataset)
-        rivals["skyline"] = {
-            split: Scored(dataset.part(split), scores[dataset.documents_of(split)], PlackettLuce())
-            for split in served
-        }
-    metrics = {
-        who: {
-            name: ndcg(on["test"], dataset.part("test"), top_k=config.top_k),
-            f"train_{name}": ndcg(on["train"], dataset.part("train"), top_k=config.top_k),
-        }
-        for who, on in rivals.items()
-    }
-    return {"metrics": metrics, "certificate": certificates(config, parts, served)}
-
-
-def serve(
-    config: RunConfig,
-    parts: Components,
-    dataset: Dataset,
-    production: Production,
-    module: "torch.nn.Module",
-    *,
-    blend: float = 1.0,
-) -> dict[str, Served]:
-    """What users would get on training and on test queries."""
-    scores = score(module, dataset)
-    metrics = tuple(reported_weights(config, parts.click_model).values())
-    return {
-        split: Served(
-            Scored(dataset.part(split), scores[dataset.documents_of(split)], parts.ranker.policy),
-            production.on(dataset, split),
-            parts.estimator,
-            metrics,
-            blend,
-        )
-        for split in ("train", "test")
-    }
-
-
-def reported_weights(config: RunConfig, click_model: ClickModel) -> dict[str, Floats]:
-    """Rank weights of the reported metric, and of the training metric where it differs."""
-    names = dict.fromkeys(["dcg", config.metric])
-    return {name: rank_weights(name, config.top_k, click_model) for name in names}
-
-
-def certificates(config: RunConfig, parts: Components, served: dict[str, Served]) -> dict[str, Any]:
-    """Certificates by split for the reported metric, and below its name for the training metric."""
-    found = {
-        name: {split: certificate(policy, ranks) for split, policy in served.items()}
-        for name, ranks in reported_weights(config, parts.click_model).items()
-    }
-    result: dict[str, Any] = found.pop("dcg")
-    return result | found
+    return Learned(module, final, None if np.isnan(clipped) else clipped, rewarded)

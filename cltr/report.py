@@ -12,8 +12,14 @@ TITLES = {"production": "production", "policy": "new policy", "skyline": "skylin
 def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
     """The result of a run: who is better, and what could go wrong."""
     yield _headline(result)
-    yield _metrics(result)
+    judged = f"ndcg@{result['top_k']}" in result["metrics"]["policy"]
+    if judged:
+        yield _metrics(result)
+    if not judged or ("off_policy" in result and result.get("assumptions")):
+        yield _off_policy(result)
     yield _certificate(result)
+    for assumption in result.get("assumptions", ()):
+        yield Text(f"assumed: {assumption}", style="dim")
     yield Text(f"run: {result['run']}", style="dim")
 
 
@@ -23,6 +29,8 @@ def gap_closed(result: dict[str, Any]) -> float | None:
     if "skyline" not in metrics:
         return None
     name = f"ndcg@{result['top_k']}"
+    if metrics["production"][name] is None:
+        return None
     gap = metrics["skyline"][name] - metrics["production"][name]
     if gap <= 0:
         return None
@@ -49,13 +57,38 @@ def _metrics(result: dict[str, Any]) -> Table:
     table.add_column("against production", justify="right")
     base = metrics["production"][name]
     for who, values in metrics.items():
-        change = "" if who == "production" else _change(values[name], base)
+        change = "" if who == "production" or base is None else _change(values[name], base)
         style = "bold" if who == "policy" else None
-        row = [TITLES[who], f"{values[name]:.4f}", f"{values['train_' + name]:.4f}", change]
+        row = [TITLES[who], _number(values[name]), _number(values[f"train_{name}"]), change]
         table.add_row(*row, style=style)
     closed = gap_closed(result)
     if closed is not None:
         table.caption = f"{closed:.0%} of the gap to the skyline closed"
+        table.caption_justify = "left"
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4f}"
+
+
+def _off_policy(result: dict[str, Any]) -> Table:
+    """Values by validation clicks: all that there is without judgements."""
+    found = result["off_policy"]
+    judged = f"ndcg@{result['top_k']}" in result["metrics"]["policy"]
+    table = Table(title=f"Value by {found['n_interactions']:,} validation interactions")
+    table.title_justify = "left"
+    table.add_column("")
+    table.add_column(f"{result['metric']}@{result['top_k']} by {found['reward']}", justify="right")
+    table.add_column("standard error", justify="right")
+    for who in ("production", "policy", "difference"):
+        estimate = found[who]
+        error = estimate["standard_error"]
+        style = "bold" if who == "policy" else None
+        shown = "unknown" if error is None else f"{error:.4f}"
+        table.add_row(TITLES.get(who, who), f"{estimate['value']:.4f}", shown, style=style)
+    if not judged:
+        table.caption = "there are no judgements, so no NDCG: this rests on the assumed click model"
         table.caption_justify = "left"
     return table
 
@@ -68,9 +101,10 @@ def _certificate(result: dict[str, Any]) -> Table:
     table = Table(title="Certificate: what could be lost, whatever is relevant")
     table.title_justify = "left"
     table.add_column("")
-    table.add_column("test", justify="right")
-    table.add_column("train", justify="right")
-    test, train = result["certificate"]["test"], result["certificate"]["train"]
+    splits = [split for split in ("test", "train") if result["certificate"][split] is not None]
+    for split in splits:
+        table.add_column(split, justify="right")
+    certificates = [result["certificate"][split] for split in splits]
     rows = {
         "worst loss, share of the metric": ("worst_loss", "{:.1%}"),
         "… if one document is relevant": ("worst_loss_1", "{:.1%}"),
@@ -80,8 +114,9 @@ def _certificate(result: dict[str, Any]) -> Table:
         "documents outside the band": ("documents_outside", "{:.1%}"),
     }
     for title, (key, form) in rows.items():
-        if test[key] is not None:
-            table.add_row(title, form.format(test[key]), form.format(train[key]))
+        if certificates and certificates[0][key] is not None:
+            table.add_row(title, *(form.format(one[key]) for one in certificates))
     if result.get("clip_fraction") is not None:
-        table.add_row("rewarded documents past the clip", "", f"{result['clip_fraction']:.1%}")
+        before = [""] * (len(splits) - 1)
+        table.add_row("rewarded documents past the clip", *before, f"{result['clip_fraction']:.1%}")
     return table

@@ -105,7 +105,7 @@ class RunFolder:
             ) from error
 
     def save_scores(self, name: str, scores: Floats) -> None:
-        """Scores of all documents of the run's data set."""
+        """Scores, or other numbers, of all documents of the run's data set."""
         import torch
 
         self._save(name, {"scores": torch.from_numpy(np.ascontiguousarray(scores))})
@@ -116,9 +116,9 @@ class RunFolder:
         if "scores" not in tensors:
             raise DataError(f"{self.path / name}: holds no scores")
         scores: Floats = tensors["scores"].numpy()
-        if scores.shape != (n_documents,):
+        if len(scores) != n_documents:
             raise DataError(
-                f"{self.path / name}: has scores of {scores.size} documents; the data set has "
+                f"{self.path / name}: has scores of {len(scores)} documents; the data set has "
                 f"{n_documents}"
             )
         return scores

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from cltr.interfaces import Scorer
 from cltr.options import Options
+from cltr.types import Floats
 
 if TYPE_CHECKING:
     import torch
@@ -39,6 +40,59 @@ class Linear(Scorer):
     def build(self, n_features: int, n_documents: int) -> "torch.nn.Module":
         del n_documents
         return _feed_forward([n_features, 1])
+
+
+class Table(Scorer):
+    r"""One score per query and document, for logs without features.
+
+    It says nothing of documents that it has not seen. A score is :math:`s_d = r w_d` with the rate
+    r, so that a step of Adam, which moves every weight by about the learning rate, moves scores
+    far enough.
+    """
+
+    name = "table"
+
+    class Options(Options):
+        """How fast scores move."""
+
+        rate: float = Field(
+            30.0,
+            gt=0,
+            allow_inf_nan=False,
+            description="how far a score moves in a step, in learning rates; larger is faster.",
+        )
+
+    options: "Table.Options"
+
+    def build(self, n_features: int, n_documents: int) -> "torch.nn.Module":
+        del n_features
+        return _table(n_documents, self.options.rate)
+
+    def copy_scores(self, module: "torch.nn.Module", scores: Floats) -> bool:
+        import torch
+
+        with torch.no_grad():
+            weights = torch.from_numpy(scores / self.options.rate)
+            module.get_parameter("weights").copy_(weights)
+        return True
+
+
+def _table(n_documents: int, rate: float) -> "torch.nn.Module":
+    import torch
+    from torch import nn
+
+    class PerDocument(nn.Module):
+        """Scores by row number; features are not used. In double precision, as policies are."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.weights = nn.Parameter(torch.zeros(n_documents, dtype=torch.float64))
+
+        def forward(self, features: "torch.Tensor", rows: "torch.Tensor") -> "torch.Tensor":
+            del features
+            return rate * self.weights[rows]
+
+    return PerDocument()
 
 
 def _feed_forward(widths: list[int]) -> "torch.nn.Module":

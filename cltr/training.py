@@ -305,7 +305,7 @@ def _tensors(dataset: Dataset, rows: Integers) -> "tuple[torch.Tensor, torch.Ten
     import torch
 
     features = np.ascontiguousarray(dataset.features[rows], dtype=np.float32)
-    return torch.from_numpy(features), torch.from_numpy(rows)
+    return torch.from_numpy(features), torch.from_numpy(rows + dataset.first_document)
 
 
 def _copy(state: dict[str, Any]) -> dict[str, Any]:

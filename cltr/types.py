@@ -87,6 +87,8 @@ class Dataset:
     """Hash of the content, quoted in results."""
     normalization: "Normalization | None" = None
     """How the features were made from raw ones; for raw features that are to be scored later."""
+    first_document: int = 0
+    """Row of its first document in the whole data set, for scorers with a number per document."""
 
     @property
     def n_queries(self) -> int:
@@ -103,6 +105,11 @@ class Dataset:
     @cached_property
     def lists(self) -> Lists:
         return Lists.of_offsets(self.offsets)
+
+    @cached_property
+    def judged(self) -> bool:
+        """Whether there are judgements; a log that stands alone has none (its labels are NaN)."""
+        return not np.isnan(self.labels).any()
 
     @cached_property
     def relevance(self) -> Floats:
@@ -128,6 +135,7 @@ class Dataset:
             query_ids=self.query_ids[first:last],
             document_ids=self.document_ids[start:stop],
             splits={},
+            first_document=self.first_document + start,
         )
 
     def documents_of(self, split: str) -> slice:

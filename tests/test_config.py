@@ -110,7 +110,7 @@ def test_an_alias_over_another_reward_is_wrong_usage():
         ({"top_k": 0}, "top_k is 0: input should be greater than or equal to 1"),
         ({"seed": -1}, "seed is -1: input should be greater than or equal to 0"),
         ({"interactions": 0}, "interactions is 0: "),
-        ({"exposure": "guessed"}, "exposure is 'guessed': input should be 'exact' or "),
+        ({"exposure": "guessed"}, "exposure is 'guessed': input should be 'auto', 'exact', "),
         (
             {"propensity_clip": "N/2"},
             "propensity_clip is 'N/2': input should be a number",

@@ -22,7 +22,15 @@ Examples:
 @click.option("--reward", metavar="NAME", help="Clicks to relevance estimates.  [dr]")
 @click.option("--ranker", metavar="NAME", help="Slopes to gradients.  [exact]")
 @run_options
-@click.option("--log", metavar="FILE", help="Log from 'cltr simulate', instead of simulating.")
+@click.option(
+    "--log", metavar="FILE", help="Log from 'cltr ingest' or 'cltr simulate', not simulated now."
+)
+@click.option(
+    "--production",
+    "production_scores",
+    metavar="FILE",
+    help="Production's scores (query, document, score), where the log does not hold them.",
+)
 @click.option("--metric", metavar="NAME", help="Weights of ranks in training.  [dcg]")
 @click.option(
     "--init",
@@ -31,8 +39,8 @@ Examples:
 )
 @click.option(
     "--exposure",
-    type=click.Choice(["exact", "counted"]),
-    help="Logging exposure from production's scores or from the log.  [exact]",
+    type=click.Choice(["auto", "exact", "logged", "counted"]),
+    help="Logging exposure from production's scores, logged propensities or counts.  [auto]",
 )
 @click.option("--skyline/--no-skyline", default=None, help="Also train on all judgements.  [yes]")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [runs/NNN-...]")

@@ -61,7 +61,7 @@ def test_unknown_options(refused, words, line):
         (["--top-k", "0"], "'0' is not a whole number of at least 1"),
         (["--seed", "-1"], "-1 is not in the range"),
         (["--seed", str(2**63)], "seed is 9223372036854775808: "),
-        (["--exposure", "guessed"], "'guessed' is not one of 'exact', 'counted'"),
+        (["--exposure", "guessed"], "'guessed' is not one of 'auto', 'exact', 'logged', 'counted'"),
         (["--init", "best"], "'best' is not one of 'production', 'random'"),
         (["--top-k", "6"], "click model 'trust-bias' has values for 5 ranks, but 6 are needed"),
         (["--estimator", "safe", "-o", "estimator.form=paper"], "use -o estimator.form=general"),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cltr.logs import Hdf5Reader, open_log
+from cltr.logs import open_log, read_sessions
 from tests import small
 
 KEYS = {"users", "n_interactions", "top_k", "seed", "data", "clicks", "click_rate", "log"}
@@ -21,7 +21,7 @@ def test_json_says_what_is_in_the_log(cltr, here, sessions):
     assert result["n_interactions"] == log.statistics["train"].n_interactions == 1000
     assert result["sessions"] == bool(sessions)
     if sessions:
-        chunks = Hdf5Reader().read([here / "log.h5"])
+        chunks = read_sessions(here / "log.h5")
         assert sum(len(chunk) for chunk in chunks) == 1000
 
 

@@ -1,0 +1,131 @@
+"""[1] What a run takes from a log: its documents, clicks and production; and what it assumes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cltr.config import RunConfig
+from cltr.errors import DataError, UsageError
+from cltr.logs import LogFile, open_log, own_lists
+from cltr.policies import PlackettLuce
+from cltr.production import LARGEST_MISFIT, Production, count_ranks, misfit
+from cltr.types import ClickStatistics, Dataset, Floats
+
+OWN = "log"
+"""What a run file says for the data of a log that stands alone."""
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A log, ready for a run."""
+
+    production: Production
+    statistics: dict[str, ClickStatistics]
+    users: str | None
+    """Whose clicks they are, if the log says so."""
+    assumptions: tuple[str, ...] = ()
+    """What the results rest on, one sentence each."""
+
+
+def own_data(config: RunConfig) -> Dataset | None:
+    """The lists of a log that stands alone; None if the run has a data set."""
+    if not config.log:
+        if config.data == OWN:
+            raise UsageError(f"--data {OWN} means the log's own lists; give the log too")
+        return None
+    path = Path(config.log)
+    log = open_log(path)
+    if log.lists is None and config.data != OWN:
+        return None
+    if config.data not in ("demo", OWN):
+        raise UsageError(
+            f"{path}: the log stands alone, on lists of its own; leave out --data, or ingest it "
+            f"again with --data {config.data}"
+        )
+    return own_lists(log, path)
+
+
+def read_logged(config: RunConfig, dataset: Dataset) -> Logged:
+    """The log of a run: who served it is told by scores, by logged propensities, or by counts."""
+    path = Path(config.log)
+    log = open_log(path, dataset)
+    scores, where = log.scores, "the log"
+    if config.production_scores:
+        from cltr.ingest.scorefiles import read_scores
+
+        scores, where = read_scores(Path(config.production_scores), dataset), "the score file"
+    statistics = dict(log.statistics)
+    notes = []
+    way: str = config.exposure
+    simulated = "format" not in log.description
+    if way == "auto":
+        way, note = _best_way(log, scores, dataset, where=where, trusted=simulated)
+        notes += [note] if note else []
+    production = _production(path, log, scores, dataset, way, simulated=simulated)
+    notes += _notes(log, production, config, where)
+    return Logged(production, statistics, log.description.get("users"), tuple(notes))
+
+
+def _best_way(
+    log: LogFile, scores: Floats | None, dataset: Dataset, *, where: str, trusted: bool
+) -> tuple[str, str]:
+    """The best that is known of exposure, and what must be said of it."""
+    if scores is not None:
+        away = 0.0 if trusted else _misfit(log, scores, dataset)
+        if away <= LARGEST_MISFIT:
+            return "exact", ""
+        note = (
+            f"production's scores in {where} do not explain what was shown: {away:.0%} of the "
+            "impressions are elsewhere than a Plackett-Luce policy would show them; not used"
+        )
+        return ("logged" if log.propensities is not None else "counted"), note
+    return ("logged" if log.propensities is not None else "counted"), ""
+
+
+def _misfit(log: LogFile, scores: Floats, dataset: Dataset) -> float:
+    rows = dataset.documents_of("train")
+    lists = dataset.part("train").lists
+    return misfit(scores[rows], log.statistics["train"], lists, PlackettLuce())
+
+
+def _production(
+    path: Path, log: LogFile, scores: Floats | None, dataset: Dataset, way: str, *, simulated: bool
+) -> Production:
+    if way == "logged":
+        if log.propensities is None:
+            raise DataError(
+                f"{path}: has no logged propensities; name their column when ingesting "
+                "(--propensity-column), or use --exposure counted"
+            )
+        return Production(scores, ranks=log.propensities, source="logged")
+    if way == "counted" and (scores is None or not simulated):
+        ranks = count_ranks(dataset, dict(log.statistics))
+        return Production(scores, ranks=ranks, source="counted")
+    if scores is None:
+        raise DataError(
+            f"{path}: has no production scores; give them with --production FILE, or use "
+            "--exposure counted"
+        )
+    return Production(scores, source=way)
+
+
+def _notes(log: LogFile, production: Production, config: RunConfig, where: str) -> list[str]:
+    model = config.click_model.name
+    notes = {
+        "exact": f"exposure is that of a Plackett-Luce policy with production's scores ({where})",
+        "logged": "exposure comes from logged propensities; 0 where nothing was logged",
+        "counted": "exposure is counted from the log: a document that was never shown counts as "
+        "one that production never shows",
+    }
+    found = [notes[production.source]]
+    if "format" not in log.description:  # simulated: all is known
+        return []
+    found.append(
+        f"clicks follow the click model '{model}' with the values of the run file"
+        if not model.startswith("fitted")
+        else f"clicks follow the click model '{model}'"
+    )
+    if log.description.get("single_impressions"):
+        found.append("impressions were logged one by one: lists are the fewest that can hold them")
+    if log.lists is not None:
+        found.append("a query's candidates are the documents that were ever logged for it")
+    return found
