@@ -193,12 +193,13 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
                 f"-o {assignment}: no role '{path.partition('.')[0]}'; there are: "
                 f"{', '.join(roles)}{did_you_mean(role.replace('_', '-'), roles)}"
             )
-        tables.setdefault(role, {})[key] = _parse_value(text)
+        tables.setdefault(role, {})[key] = parse_value(text)
     return tables
 
 
-def _parse_value(text: str) -> Any:
+def parse_value(text: str) -> Any:
+    """A value as typed: JSON, or words with commas, or a word."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        return [_parse_value(part) for part in text.split(",")] if "," in text else text
+        return [parse_value(part) for part in text.split(",")] if "," in text else text

@@ -11,6 +11,7 @@ COMMANDS = {
     "train": "Learn a ranker from clicks; the main job.",
     "evaluate": "Judge a finished run: metrics and the safety certificate.",
     "simulate": "Draw a click log of a production ranker and its users.",
+    "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",
     "data": "Import judged data, or look at a data set.",
     "plugins": "Show what is installed, by whom, with which options.",
 }

@@ -1,6 +1,6 @@
 """[2] A log gone through row by row, where counts alone show that it needs it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cltr.errors import DataError
 from cltr.ingest.problems import DROP
@@ -35,11 +35,25 @@ def clean(tally: "Tally") -> None:
         "OVER (PARTITION BY query, session, rank ORDER BY value DESC, document) = 1",
     )
     after = tally.row("SELECT count(*) FROM clean")[0]
-    tally.problems.found("duplicates", before - after)
+    tally.problems.found("duplicates", before - after, example=lambda: _twice(tally))
     _drop_gaps(tally)
     if tally.split.by == "time":
         _split_by_time(tally)
     tally.connection.execute("CREATE OR REPLACE TEMP VIEW rows AS SELECT * FROM clean")
+
+
+def _twice(tally: "Tally") -> str:
+    """An interaction with a document or a position that comes twice."""
+    found = tally.row(
+        f"SELECT query::VARCHAR, session::VARCHAR FROM rows WHERE {tally.usable} "
+        "GROUP BY query, session "
+        "HAVING count(*) > count(DISTINCT document) OR count(*) > count(DISTINCT rank) LIMIT 1"
+    )
+    return _interaction(found)
+
+
+def _interaction(found: tuple[Any, ...]) -> str:
+    return f"query '{found[0][:60]}', session '{found[1][:60]}'" if found else ""
 
 
 def _drop_gaps(tally: "Tally") -> None:
@@ -47,7 +61,10 @@ def _drop_gaps(tally: "Tally") -> None:
         "SELECT count(*) FROM (SELECT 1 FROM clean GROUP BY query, session "
         "HAVING count(*) <> max(rank))"
     )[0]
-    if tally.problems.found("gaps", gaps) == DROP and gaps:
+    where = "SELECT query::VARCHAR, session::VARCHAR FROM clean GROUP BY query, session"
+    example = f"{where} HAVING count(*) <> max(rank) LIMIT 1"
+    action = tally.problems.found("gaps", gaps, example=lambda: _interaction(tally.row(example)))
+    if action == DROP and gaps:
         tally.run(
             "cleaning",
             "CREATE OR REPLACE TEMP TABLE clean AS SELECT * FROM clean QUALIFY count(*) OVER "

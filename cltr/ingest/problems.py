@@ -25,7 +25,7 @@ PROBLEMS = {
         "positions that are no whole number or lie before the first", "rows", (REFUSE, DROP)
     ),
     "no-first-position": Problem(
-        "no document was ever shown at the first position", "logs", (REFUSE, KEEP)
+        "nothing was ever shown at the first position", "empty positions", (REFUSE, KEEP)
     ),
     "unknown-clicks": Problem(
         "clicks that are neither yes nor no; kept, they count as no", "rows", (REFUSE, DROP, KEEP)

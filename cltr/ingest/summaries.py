@@ -13,7 +13,8 @@ def summarise(tally: Tally) -> dict[str, Any]:
     summary: dict[str, Any] = {}
     if tally.has_sessions:
         summary["lengths"] = _histogram(tally, "shown")
-        summary["clicks"] = _histogram(tally, "clicks")
+        summary["clicks"] = _histogram(tally, "bit_count(clicked)")
+        summary["ends"] = _ends(tally)
     if "user" in tally.columns and tally.has_sessions:
         summary["users"] = _users(tally)
     if "time" in tally.columns:
@@ -23,9 +24,24 @@ def summarise(tally: Tally) -> dict[str, Any]:
 
 def _histogram(tally: Tally, column: str) -> dict[str, int]:
     found = tally.connection.execute(
-        f"SELECT {column}, count(*) FROM interactions GROUP BY ALL ORDER BY {column}"
+        f"SELECT {column} AS n, count(*) FROM interactions GROUP BY ALL ORDER BY n"
     ).fetchall()
     return {str(value): int(n) for value, n in found}
+
+
+def _ends(tally: Tally) -> dict[str, int]:
+    """Interactions with clicks on all of at least three documents; short ones that end with one."""
+    everything, short, ended = tally.row(
+        "SELECT count_if(clicked = ranks AND shown >= 3), "
+        f"count_if(ranks < 1::UBIGINT << {tally.top_k - 1}), "
+        f"count_if(ranks < 1::UBIGINT << {tally.top_k - 1} AND clicked > ranks - clicked) "
+        "FROM interactions"
+    )
+    return {
+        "all_clicked": int(everything),
+        "short": int(short),
+        "short_that_end_with_a_click": int(ended),
+    }
 
 
 def _users(tally: Tally) -> dict[str, Any]:

@@ -175,7 +175,7 @@ class Tally:
             raise DataError(f"{self.problems.where}: no row has a query, a document and a position")
         if low > 1:
             hint = "if the first position is 1, say --positions-from 1" if low == 2 else ""
-            found("no-first-position", 1, example=lambda: f"one that starts at {low}", hint=hint)
+            found("no-first-position", low - 1, hint=hint)
         self._check_clicks(int(odd or 0))
         self._choose_ranks(int(high))
         self._check_propensities()
@@ -220,8 +220,9 @@ class Tally:
         self.run(
             "checking",
             "CREATE OR REPLACE TEMP TABLE interactions AS SELECT hash(query, session) AS key, "
-            "any_value(valid) AS valid, count(*) AS shown, count_if(value > 0) AS clicks, "
-            f"bit_or(1::UBIGINT << (rank - 1)) AS ranks, {buckets} "
+            "any_value(valid) AS valid, count(*) AS shown, "
+            "bit_or(1::UBIGINT << (rank - 1)) AS ranks, coalesce("
+            f"bit_or(1::UBIGINT << (rank - 1)) FILTER (value > 0), 0) AS clicked, {buckets} "
             f"FROM rows WHERE {self.usable} GROUP BY key",
         )
 

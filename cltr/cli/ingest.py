@@ -1,0 +1,173 @@
+"""``cltr ingest``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cltr.cli.options import Count, shared, warn_about_plugins
+
+COLUMNS = {
+    "query": "The query, or its id.",
+    "document": "The document's id.",
+    "position": "Where it was shown.",
+    "click": "Whether it was clicked.",
+    "session": "Which interaction it was; 'none' for single impressions.",
+    "documents": "List form: the documents shown, in order.",
+    "clicks": "List form: the clicks on them.",
+    "score": "Production's score of the document.",
+    "propensity": "Production's probability to show it there.",
+    "user": "Who it was.",
+    "time": "When it was.",
+}
+
+
+def _columns(command: Any) -> Any:
+    for name, meaning in reversed(COLUMNS.items()):
+        flag = f"--{name}-column"
+        command = click.option(flag, metavar="NAME", help=meaning)(command)
+    return command
+
+
+@click.command(
+    "ingest",
+    epilog="""\b
+Examples:
+  cltr ingest clicks.parquet --out log.h5
+  cltr ingest clicks.tsv.gz --query-column q --document-column url --out log.h5
+  cltr ingest sessions.jsonl --format list -o clicks-are=documents --out log.h5
+  cltr ingest ubi_queries.jsonl ubi_events.jsonl --format ubi --out log.h5
+  cltr ingest men.csv --format open-bandit --out log.h5
+  cltr ingest clicks.parquet --data data.h5 --production scores.parquet --out log.h5""",
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Log file to write.")
+@click.option(
+    "--format", "format_", metavar="NAME", default="long", help="How it is laid out.  [long]"
+)
+@click.option("--data", metavar="FILE", help="Data set whose documents were shown, by their ids.")
+@click.option(
+    "--production",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Production's scores: a table of query, document, score.",
+)
+@_columns
+@click.option(
+    "--context-column",
+    "context_columns",
+    multiple=True,
+    metavar="NAME",
+    help="A column to keep with interactions; may be repeated.",
+)
+@click.option(
+    "--positions-from", type=click.Choice(["0", "1"]), help="Number of the first position.  [1]"
+)
+@click.option(
+    "-o",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Another option of the format; 'cltr plugins NAME' shows them.",
+)
+@click.option("--top-k", type=Count(), help="Ranks to keep.  [all]")
+@click.option(
+    "--valid",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Validation interactions, instead of splitting some off; may be repeated.",
+)
+@click.option(
+    "--valid-share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.2,
+    show_default=True,
+    help="Share of the interactions to split off for validation.",
+)
+@click.option(
+    "--split-by",
+    type=click.Choice(["interaction", "user", "time"]),
+    default="interaction",
+    show_default=True,
+    help="What is split: interactions, users, or earlier from later.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, help="Decides the split.  [1]")
+@click.option(
+    "--on",
+    "actions",
+    multiple=True,
+    metavar="PROBLEM=ACTION",
+    help="Keep, drop or refuse a problem, such as gaps=drop or all=refuse; may be repeated.",
+)
+@click.option("--sessions", is_flag=True, help="Keep the interactions, not only their counts.")
+@click.option("--memory", metavar="SIZE", default="", help="Most memory to use.  [half of it]")
+@shared
+def command(
+    paths: tuple[Path, ...],
+    out: Path,
+    format_: str,
+    data: str | None,
+    production: Path | None,
+    assignments: tuple[str, ...],
+    as_json: bool,
+    verbose: bool,
+    **flags: Any,
+) -> None:
+    """Bring a real click log: Parquet, CSV, TSV or JSON lines.
+
+    PATHS are files, possibly compressed (.gz), or folders of them, larger than memory if need be.
+    In the long form there is a row for each document shown, in the list form one for each
+    interaction. Columns with common names are found; name the others. What is wrong with the log
+    is counted, shown, and dropped, kept or refused. Without --data the log stands alone, and the
+    scorer 'table' can be trained on it.
+    """
+    del verbose
+    warn_about_plugins()
+    from cltr.cli.log_output import print_ingested, stage_progress
+    from cltr.cli.output import print_json
+    from cltr.ingest.job import IngestOptions, Source, ingest_log
+    from cltr.ingest.problems import parse_actions
+    from cltr.ingest.tallies import Split
+
+    source = Source(paths, _reader(format_, assignments, flags), flags.pop("valid"), production)
+    options = IngestOptions(
+        top_k=flags["top_k"] or 0,
+        split=Split(flags["valid_share"], flags["split_by"], flags["seed"]),
+        actions=parse_actions(flags["actions"]),
+        sessions=flags["sessions"],
+        memory=flags["memory"],
+    )
+    dataset = _dataset(data)
+    with stage_progress() as progress:
+        report = ingest_log(source, out, dataset=dataset, options=options, progress=progress)
+    if as_json:
+        print_json(report)
+    else:
+        print_ingested(report)
+
+
+def _reader(name: str, assignments: tuple[str, ...], flags: dict[str, Any]) -> Any:
+    """The reader of a format, with the columns that were named."""
+    from cltr.components import build
+    from cltr.config import Choice, parse_value
+
+    given = {f"{column}_column": flags.pop(f"{column}_column") for column in COLUMNS}
+    given["context_columns"] = flags.pop("context_columns") or None
+    positions = flags.pop("positions_from")
+    given["positions_from"] = int(positions) if positions else None
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise click.UsageError(f"-o {assignment}: expected key=value, as clicks-are=documents")
+        given[key.replace("-", "_")] = parse_value(value)
+    chosen = {key: value for key, value in given.items() if value is not None}
+    return build("log-reader", Choice(name=name, **chosen), owner=name)
+
+
+def _dataset(name: str | None) -> Any:
+    if name is None:
+        return None
+    from cltr.pipeline import load_data
+
+    return load_data(name)

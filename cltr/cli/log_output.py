@@ -1,0 +1,82 @@
+"""Logs to stdout: what was ingested, what was found wrong with it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichBars
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from cltr.ingest.sources import Progress
+
+
+@contextmanager
+def stage_progress() -> Iterator["Progress"]:
+    """A bar for each stage, on stderr."""
+    columns = (
+        TextColumn("{task.description:<18}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+    )
+    with RichBars(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def update(stage: str, done: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=1.0)
+            bars.update(tasks[stage], completed=done)
+
+        yield update
+
+
+def print_ingested(report: dict[str, Any]) -> None:
+    """What the log holds, by rank, and what was wrong with it."""
+    console = Console()
+    n, clicks = report["n_interactions"], report["clicks"]
+    lists = (
+        f", {report['documents']:,} documents of {report['queries']:,} queries"
+        if report["queries"] is not None
+        else ""
+    )
+    console.print(
+        f"{n['train']:,} training and {n['valid']:,} validation interactions with "
+        f"{clicks['train']:,} and {clicks['valid']:,} clicks{lists}, in {report['seconds']:.1f} s: "
+        f"{report['log']}",
+        highlight=False,
+    )
+    console.print(rank_table(report["impressions_by_rank"], report["click_rate"]))
+    print_problems(console, report["problems"])
+    console.print(f"next: cltr check {report['log']}", style="dim", highlight=False)
+
+
+def rank_table(impressions: list[int], rates: list[float]) -> Table:
+    """Impressions and clicks per impression by rank, with bars."""
+    table = Table("rank")
+    table.add_column("impressions", justify="right")
+    table.add_column("clicks per impression", justify="right")
+    table.add_column("")
+    highest = max(rates, default=0.0) or 1.0
+    for rank, (shown, rate) in enumerate(zip(impressions, rates, strict=True), start=1):
+        table.add_row(str(rank), f"{shown:,}", f"{rate:.4f}", "█" * round(30 * rate / highest))
+    return table
+
+
+def print_problems(console: Console, problems: list[dict[str, Any]]) -> None:
+    """What was wrong, and what was done about it."""
+    if not problems:
+        console.print("no problems")
+        return
+    table = Table("problem")
+    table.add_column("found", justify="right")
+    table.add_column("", justify="left")
+    table.add_column("done")
+    table.add_column("what it is")
+    done = {"keep": "kept", "drop": "dropped"}
+    for row in problems:
+        found = f"{row['count']:,}"
+        table.add_row(row["problem"], found, row["unit"], done[row["action"]], row["what"])
+    console.print(table)
