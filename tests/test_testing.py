@@ -14,7 +14,7 @@ from cltr.prpo import PRPO
 from cltr.rankers import Exact
 from cltr.rewards import Naive
 from cltr.scorers import Linear
-from cltr.types import Affine, ClickLog
+from cltr.types import Affine
 
 
 def broken(base: type, *, name: str = "broken", doc: str = "Breaks its contract.", **methods):
@@ -254,30 +254,41 @@ def test_scorers(function, line):
 
 # Log readers.
 
-
-def log_of(n: int, *, clicks: bool = False, documents: int = 0) -> ClickLog:
-    shown = np.full((n, 2), documents)
-    return ClickLog(np.zeros(n, int), shown, np.full((n, 2), clicks))
+SHOWN = """
+    SELECT * FROM (VALUES
+        ('s1', 'q1', 'a', 1, 1), ('s1', 'q1', 'b', 2, 0),
+        ('s2', 'q1', 'b', 1, 0), ('s2', 'q1', 'a', 2, 1)
+    ) AS log (session, query, document, position, click)
+"""
+"""Two interactions of two documents each, two of them clicked."""
 
 
 @pytest.mark.parametrize(
-    ("chunks", "line"),
+    ("query", "line"),
     [
-        ([log_of(7), log_of(2)], "lost or invented"),
-        ([log_of(10)], "larger than asked for"),
-        ([log_of(5), log_of(5, clicks=True, documents=-1)], "a click on nothing"),
+        (SHOWN, None),
+        (f"{SHOWN} WHERE position = 1", "2 impressions are read, not 4"),
+        (f"SELECT * REPLACE (0 AS click) FROM ({SHOWN})", "0 clicks are read, not 2"),
+        (f"SELECT * EXCLUDE (session) FROM ({SHOWN})", "sessions are lost or invented"),
+        (f"SELECT * REPLACE ('s1' AS session) FROM ({SHOWN})", "impressions are read|problems"),
     ],
 )
-def test_log_readers(chunks, line, tmp_path):
-    class Broken(LogReader):
+def test_log_readers(query, line, tmp_path):
+    class Reading(LogReader):
         """Reads what it likes."""
 
-        name = "broken"
+        name = "reading"
 
-        def read(self, paths, *, chunk=1_000_000):
-            yield from chunks
+        def select(self, connection, paths):
+            return query
 
-    refused(testing.check_log_reader, Broken(), line, tmp_path, n_interactions=10)
+    path = tmp_path / "log.csv"
+    path.write_text("its content is not looked at\n")
+    numbers = {"n_impressions": 4, "n_clicks": 2, "n_interactions": 2}
+    if line is None:
+        testing.check_log_reader(Reading(), path, **numbers)
+    else:
+        refused(testing.check_log_reader, Reading(), line, path, **numbers)
 
 
 # The data that checks run on.
