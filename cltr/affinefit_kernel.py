@@ -40,15 +40,20 @@ def expect(starts, cells, shown, clicked, relevant, irrelevant, relevance):
     hits = np.zeros(n)
     sums = np.zeros((BLOCKS, 3, len(relevant)))
     values = np.zeros(BLOCKS)
+    log_relevant = np.log(relevant)
     for block in prange(BLOCKS):
         for d in range(block * n // BLOCKS, (block + 1) * n // BLOCKS):
             r = relevance[d]
+            log_r = math.log(r)
             total = 0.0
             for i in range(starts[d], starts[d + 1]):
                 j = cells[i]
                 a, b = relevant[j], irrelevant[j]
                 good = both = 0.0
-                if clicked[i] > 0.0:
+                if clicked[i] > 0.0 and b == 0.0:  # without trust, only relevance is clicked
+                    good = clicked[i]
+                    values[block] += clicked[i] * (log_relevant[j] + log_r)
+                elif clicked[i] > 0.0:
                     click = a * r + b * (1.0 - r)
                     good = clicked[i] * _share(a * r, click)
                     values[block] += clicked[i] * math.log(click)

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from cltr.errors import DataError
 from cltr.types import ClickStatistics, Floats, Integers, Lists
 
+DENSE = 8
+"""Keys there may be for each that came, for counting in an array of all of them."""
+
 
 def totals(places: Integers, values: NDArray[Any], n: int) -> Floats:
     """Sum of the values at each of n places, ``[n]``."""
@@ -44,11 +47,8 @@ class CellCounts:
         cls, keys: Integers, clicked: np.ndarray, n_cells: int, *, offsets: Integers
     ) -> "CellCounts":
         """Count impressions one by one: the key of each, and whether it was clicked."""
-        # The click goes into the last bit, so that one sort counts both.
-        distinct, times = np.unique(2 * keys + clicked, return_counts=True)
-        known, entry = np.unique(distinct >> 1, return_inverse=True)
-        impressions = totals(entry, times, len(known))
-        clicks = totals(entry, times * (distinct & 1), len(known))
+        n_keys = int(offsets[-1]) * n_cells
+        known, (impressions, clicks) = _collect(keys, n_keys, np.ones(len(keys)), clicked)
         return cls(known, impressions, clicks, n_cells, offsets)
 
     @classmethod
@@ -70,17 +70,13 @@ class CellCounts:
                 f"{self.n_cells} and {other.n_cells} cells of {len(self.offsets) - 1} and "
                 f"{len(other.offsets) - 1} queries"
             )
-        keys, entry = np.unique(np.concatenate([self.keys, other.keys]), return_inverse=True)
-
-        def add(mine: Floats, theirs: Floats) -> Floats:
-            return totals(entry, np.concatenate([mine, theirs]), len(keys))
-
-        return replace(
-            self,
-            keys=keys,
-            impressions=add(self.impressions, other.impressions),
-            clicks=add(self.clicks, other.clicks),
+        keys, (impressions, clicks) = _collect(
+            np.concatenate([self.keys, other.keys]),
+            self.n_documents * self.n_cells,
+            np.concatenate([self.impressions, other.impressions]),
+            np.concatenate([self.clicks, other.clicks]),
         )
+        return replace(self, keys=keys, impressions=impressions, clicks=clicks)
 
     @property
     def n_documents(self) -> int:
@@ -121,3 +117,14 @@ class CellCounts:
             impressions=(self.impressions * weights)[kept],
             clicks=(self.clicks * weights)[kept],
         )
+
+
+def _collect(
+    keys: Integers, n_keys: int, *columns: NDArray[Any]
+) -> tuple[Integers, tuple[Floats, ...]]:
+    """Distinct keys, rising, and the sum of each column at each of them."""
+    if n_keys <= DENSE * len(keys):  # an array of all keys is smaller than what a sort moves
+        seen = np.flatnonzero(np.bincount(keys, minlength=n_keys))
+        return seen, tuple(totals(keys, column, n_keys)[seen] for column in columns)
+    distinct, entry = np.unique(keys, return_inverse=True)
+    return distinct, tuple(totals(entry, column, len(distinct)) for column in columns)

@@ -37,7 +37,7 @@ class FitOptions(Options):
     )
     iterations: int = Field(1000, ge=1, description="fit: most steps of EM.")
     tolerance: float = Field(
-        1e-8, ge=0, description="fit: stop when a step gains less than this share of the objective."
+        1e-7, ge=0, description="fit: stop when a step gains less than this share of the objective."
     )
 
 

@@ -9,17 +9,22 @@ so many succeeded. A **table** takes their ratio, document by document, pulled t
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltr.types import Floats
 
+if TYPE_CHECKING:
+    import torch
+
 TINY = 1e-9
 """Regressions keep this distance from 0 and 1."""
-RIDGE = 1e-4
-"""Price of the squared weights of a regression, beside a mean over documents."""
+RIDGE = 1e-6
+"""Price of the squared weights of a regression, beside a mean over trials."""
+LEARNING_RATE = 0.03
+"""Step size of Adam, for standardised features."""
 
 
 class Estimate(Protocol):
@@ -79,8 +84,8 @@ def times_log(amount: Floats, value: Floats) -> Floats:
 class Regression:
     r"""A feed-forward network on standardised features, with a sigmoid at its end.
 
-    Each M-step continues from the weights of the one before, by a few steps of L-BFGS on the
-    cross-entropy with the expected successes.
+    Each M-step continues from where the one before ended, by a few steps of Adam on the
+    cross-entropy with the expected successes, over all documents at once.
     """
 
     def __init__(
@@ -89,7 +94,7 @@ class Regression:
         *,
         prior: float,
         hidden: tuple[int, ...] = (),
-        steps: int = 10,
+        steps: int = 20,
         seed: int = 0,
     ) -> None:
         self.steps = steps
@@ -99,13 +104,30 @@ class Regression:
         self.weights["mean"] = mean
         self.weights["scale"] = np.where(deviation > 0, 1.0 / np.maximum(deviation, 1e-30), 0.0)
         self.inputs = _standardise(features, self.weights)
+        self.optimizer: torch.optim.Optimizer | None = None
 
     def update(self, successes: Floats, trials: Floats) -> Floats:
-        seen = trials > 0
-        self.weights = self.weights | _lbfgs(
-            self.inputs[seen], successes[seen], trials[seen], self.weights, steps=self.steps
-        )
+        import torch
+
+        tensors = self._tensors()
+        assert self.optimizer is not None
+        x, hits, all_ = map(torch.as_tensor, (self.inputs, successes, trials))
+        for _ in range(self.steps):
+            self.optimizer.zero_grad()
+            loss = _cross_entropy(x, hits, all_ - hits, tensors)
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
         return _forward(self.inputs, self.weights)
+
+    def _tensors(self) -> "list[torch.Tensor]":
+        """The layers as torch sees them, in the same memory as the weights."""
+        import torch
+
+        if self.optimizer is None:
+            names = [name for name in self.weights if name[:4] in ("weig", "bias")]
+            tensors = [torch.from_numpy(self.weights[name]).requires_grad_() for name in names]
+            self.optimizer = torch.optim.Adam(tensors, lr=LEARNING_RATE)
+        return list(self.optimizer.param_groups[0]["params"])
 
     def penalty(self, values: Floats) -> float:
         del values
@@ -160,35 +182,22 @@ def _forward(inputs: NDArray[np.float32], weights: Mapping[str, Floats]) -> Floa
     return probabilities.clip(TINY, 1.0 - TINY)
 
 
-def _lbfgs(
-    inputs: NDArray[np.float32],
-    successes: Floats,
-    trials: Floats,
-    weights: Mapping[str, Floats],
-    *,
-    steps: int,
-) -> dict[str, Floats]:
-    import torch
+def _cross_entropy(
+    inputs: "torch.Tensor",
+    hits: "torch.Tensor",
+    misses: "torch.Tensor",
+    layers: "list[torch.Tensor]",
+) -> "torch.Tensor":
+    """Per trial, with a small price on squared weights."""
+    from torch.nn.functional import softplus
 
-    n_layers = _layers(weights)
-    names = [f"{kind}-{layer}" for layer in range(n_layers) for kind in ("weight", "bias")]
-    tensors = [torch.tensor(weights[name]).requires_grad_() for name in names]
-    x = torch.as_tensor(inputs).double()
-    hits, misses = torch.as_tensor(successes), torch.as_tensor(trials - successes)
-    optimizer = torch.optim.LBFGS(tensors, max_iter=steps, line_search_fn="strong_wolfe")
-
-    def loss() -> torch.Tensor:
-        optimizer.zero_grad()
-        value = x
-        for layer in range(n_layers):
-            value = value if layer == 0 else value.relu()
-            value = value @ tensors[2 * layer] + tensors[2 * layer + 1]
-        score = value[:, 0]
-        softplus = torch.nn.functional.softplus
-        total = (hits * softplus(-score) + misses * softplus(score)).sum() / len(x)
-        total = total + RIDGE * sum((w * w).sum() for w in tensors[::2])
-        total.backward()  # type: ignore[no-untyped-call]
-        return total
-
-    optimizer.step(loss)  # type: ignore[no-untyped-call]
-    return {name: tensor.detach().numpy() for name, tensor in zip(names, tensors, strict=True)}
+    value = inputs.double()
+    for layer in range(0, len(layers), 2):
+        value = value if layer == 0 else value.relu()
+        value = value @ layers[layer] + layers[layer + 1]
+    score = value[:, 0]
+    total = (hits * softplus(-score) + misses * softplus(score)).sum()
+    mean = total / (hits + misses).sum().clamp(min=1.0)
+    for weight in layers[::2]:
+        mean = mean + RIDGE * (weight * weight).sum()
+    return mean

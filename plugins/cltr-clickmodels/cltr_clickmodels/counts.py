@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cltr.errors import DataError
 from cltr.types import Booleans, ClickLog, Floats, Integers
@@ -41,7 +42,8 @@ class Tails:
 
     def grouped(self) -> "Tails":
         """Equal ones once: sorted by a hash, only neighbours that are equal are merged."""
-        found = self.rows(np.lexsort((_hash(self.last, self.rank, self.below), self.queries)))
+        # A stable sort of two sorted runs is one merge, so sums of counts are cheap.
+        found = self.rows(np.argsort(self._keys(), kind="stable"))
         new = np.ones(len(found.queries), bool)
         new[1:] = (
             (found.queries[1:] != found.queries[:-1])
@@ -52,6 +54,18 @@ class Tails:
         starts = np.flatnonzero(new)
         times = np.add.reduceat(found.times, starts) if len(starts) else found.times
         return replace(found.rows(starts), times=times)
+
+    def _keys(self) -> NDArray[np.uint64]:
+        """The query in the leading bits, a hash of the row in the others."""
+        bits = np.uint64(int(self.queries.max(initial=0)).bit_length())
+        mixed = self.last.astype(np.uint64) * _MIX + self.rank.astype(np.uint64)
+        for column in self.below.T:
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX + column.astype(np.uint64)
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= _MIX
+        if bits == 0:
+            return mixed
+        return (self.queries.astype(np.uint64) << (np.uint64(64) - bits)) | (mixed >> bits)
 
 
 @dataclass(frozen=True)
@@ -153,10 +167,3 @@ def _tails(chunk: ClickLog, last: Integers) -> Tails:
         np.ones(len(chunk)),
     )
     return tails.rows(open_ended).grouped()
-
-
-def _hash(last: Integers, rank: Integers, below: Integers) -> np.ndarray:
-    mixed = last.astype(np.uint64) * _MIX + rank.astype(np.uint64)
-    for column in below.T:
-        mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX + column.astype(np.uint64)
-    return mixed ^ (mixed >> np.uint64(32))

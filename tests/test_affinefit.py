@@ -1,0 +1,187 @@
+"""Guards fitting of position and trust bias: the scale, the relevance given it, what is open."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cltr.affinefit import (
+    fit_affine,
+    infer_relevance,
+    infer_statistics,
+    mean_relevance,
+    rescale,
+    scale_ends,
+    unconnected,
+)
+from cltr.cells import CellCounts
+from cltr.clickmodels import PositionBased, TrustBias
+from cltr.errors import DataError, OptionError
+from cltr.fitting import FitOptions
+from cltr.relevance import rescale_relevance, times_log
+from cltr.types import Affine, ClickStatistics
+
+OPTIONS = FitOptions(tolerance=1e-12, iterations=5000)
+
+
+def expected_statistics(affine, relevance, *, times=10_000):
+    """As many clicks as are expected, to the next whole number; every document at every rank."""
+    p = relevance[:, None] * affine.examination + affine.trust
+    impressions = np.full(p.shape, times)
+    return ClickStatistics(
+        impressions,
+        np.round(p * times).astype(np.int64),
+        np.array([times * p.shape[1]]),
+        np.array([0, len(relevance)]),
+    )
+
+
+RELEVANCE = np.repeat(np.linspace(0, 1, 21), 2)
+GRADES = np.tile(np.linspace(0, 1, 5), 8)
+
+
+def test_position_bias_is_found_with_the_first_rank_at_1():
+    truth = Affine(np.array([1.0, 0.6, 0.3, 0.1]), np.zeros(4))
+    model = PositionBased(tolerance=1e-12, smoothing=0)
+    model.fit(expected_statistics(truth, RELEVANCE))
+    assert model.affine(4).examination == pytest.approx(truth.examination, abs=1e-3)
+    assert model.affine(4).trust.tolist() == [0.0] * 4
+    assert model.relevance() == pytest.approx(RELEVANCE, abs=5e-3)
+
+
+def test_trust_bias_is_found_where_relevance_spans_everything():
+    truth = TrustBias().affine(5)
+    model = TrustBias(tolerance=1e-12, smoothing=0)
+    model.fit(expected_statistics(truth, GRADES))
+    assert model.affine(5).examination == pytest.approx(truth.examination, abs=1e-3)
+    assert model.affine(5).trust == pytest.approx(truth.trust, abs=1e-3)
+    assert model.relevance() == pytest.approx(GRADES, abs=5e-3)
+
+
+def test_where_relevance_does_not_span_everything_order_and_relations_remain():
+    truth, relevance = TrustBias().affine(5), 0.3 + 0.4 * RELEVANCE
+    model = TrustBias(tolerance=1e-12)
+    model.fit(expected_statistics(truth, relevance))
+    found = model.affine(5)
+    slope = truth.examination / truth.examination[0]
+    assert found.examination / found.examination[0] == pytest.approx(slope, rel=0.02)
+    assert np.corrcoef(model.relevance(), relevance)[0, 1] > 0.999
+    assert np.abs(found.trust - truth.trust).max() > 0.05  # clicks cannot tell
+
+
+def test_fitted_values_stand_in_place_of_the_options():
+    model = TrustBias()
+    assert model.affine(5).trust.tolist() == list(model.options.trust)
+    model.fit(expected_statistics(Affine(np.full(3, 0.5), np.full(3, 0.2)), RELEVANCE))
+    assert len(model.affine(3).trust) == 3
+    with pytest.raises(OptionError, match="3 ranks, but 5 are needed; fit it on longer lists"):
+        model.affine(5)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 3.0]))
+def test_law_inferred_relevance_is_the_likeliest(seed, smoothing):
+    rng = np.random.default_rng(seed)
+    shown = rng.integers(0, 6, size=(4, 3))
+    clicks = rng.binomial(shown, 0.4)
+    statistics = ClickStatistics(shown, clicks, np.array([99]), np.array([0, 4]))
+    examination = rng.uniform(0.05, 0.5, size=3)
+    affine = Affine(examination, rng.uniform(0.05, 0.5, size=3))
+    found = infer_statistics(statistics, affine, smoothing=smoothing, prior=0.3)
+
+    def objective(relevance):
+        p = relevance[:, None] * affine.examination + affine.trust
+        likelihood = (times_log(clicks, p) + times_log(shown - clicks, 1 - p)).sum(1)
+        penalty = 0.3 * np.log(relevance) + 0.7 * np.log1p(-relevance)
+        return likelihood + smoothing * penalty
+
+    inside = found.clip(1e-9, 1 - 1e-9)
+    for other in np.linspace(0.001, 0.999, 23):
+        assert (objective(inside) >= objective(np.full(4, other)) - 1e-6).all()
+    assert (found[shown.sum(1) == 0] == 0.3).all()
+
+
+@given(st.integers(0, 10**6))
+def test_law_rescaling_leaves_clicks_as_likely(seed):
+    rng = np.random.default_rng(seed)
+    affine = Affine(rng.uniform(0, 0.5, 4), rng.uniform(0, 0.4, 4))
+    low, high = rng.uniform(0, 0.4), rng.uniform(0.6, 1)
+    relevance = rng.uniform(low, high, size=5)
+    scaled, moved = rescale(affine, low, high), rescale_relevance(relevance, low, high)
+    np.testing.assert_allclose(
+        moved[:, None] * scaled.examination + scaled.trust,
+        relevance[:, None] * affine.examination + affine.trust,
+        atol=1e-12,
+    )
+
+
+def counts_of(statistics):
+    return CellCounts.of_statistics(statistics)
+
+
+def test_without_trust_the_scale_is_the_best_cell():
+    affine = Affine(np.array([0.4, 0.8]), np.zeros(2))
+    counts = counts_of(expected_statistics(affine, RELEVANCE))
+    assert scale_ends(affine, RELEVANCE, counts) == (0.0, 1 / 0.8)
+
+
+def test_with_trust_the_scale_is_the_outer_impressions():
+    affine = TrustBias().affine(3)
+    counts = counts_of(expected_statistics(affine, RELEVANCE))
+    low, high = scale_ends(affine, RELEVANCE, counts)
+    assert (low, high) == pytest.approx((0.05, 0.95))
+    flat = np.full(len(RELEVANCE), 0.4)
+    assert scale_ends(affine, flat, counts) == (0.0, 1.0)
+
+
+def test_mean_relevance_corrects_the_click_rate():
+    affine = Affine(np.array([0.5, 0.25]), np.array([0.2, 0.1]))
+    statistics = expected_statistics(affine, np.array([0.2, 0.6]))
+    assert mean_relevance(counts_of(statistics), affine) == pytest.approx(0.4)
+
+
+def test_ranks_that_share_no_document_are_named():
+    impressions = np.array([[9, 9, 0, 0], [0, 9, 9, 0], [0, 0, 0, 3]])
+    statistics = ClickStatistics(impressions, impressions // 3, np.array([40]), np.array([0, 3]))
+    assert unconnected(counts_of(statistics)) == (4,)
+    notes = PositionBased().fit(statistics).convergence.notes
+    assert notes[1] == (
+        "cells 4 share no document with the others, so their examination is a guess"
+    )
+
+
+def test_a_document_that_is_always_or_never_clicked_is_no_trouble():
+    impressions = np.full((3, 2), 50)
+    clicks = np.array([[50, 50], [0, 0], [25, 10]])
+    statistics = ClickStatistics(impressions, clicks, np.array([100]), np.array([0, 3]))
+    for model in (PositionBased(smoothing=0), TrustBias(smoothing=0)):
+        fitted = model.fit(statistics)
+        assert np.isfinite(fitted.convergence.objective).all()
+        assert model.relevance() == pytest.approx([1, 0, model.relevance()[2]], abs=1e-6)
+
+
+def test_irrelevant_documents_are_never_clicked_more_than_relevant_ones():
+    rng = np.random.default_rng(0)
+    impressions = rng.integers(1, 4, size=(6, 4))
+    statistics = ClickStatistics(
+        impressions, rng.binomial(impressions, 0.5), np.array([30]), np.array([0, 6])
+    )
+    found = fit_affine(counts_of(statistics), TrustBias().start(4), OPTIONS).affine
+    assert (found.examination >= 0).all()
+
+
+def test_a_log_without_clicks_is_an_error():
+    nothing = ClickStatistics(
+        np.ones((2, 2), int), np.zeros((2, 2), int), np.array([2]), np.array([0, 2])
+    )
+    with pytest.raises(DataError, match="no clicks"):
+        TrustBias().fit(nothing)
+
+
+def test_infer_uses_the_options_where_nothing_was_fitted():
+    affine = Affine(np.array([0.5]), np.array([0.1]))
+    model = TrustBias(examination=(0.5,), trust=(0.1,), smoothing=0)
+    statistics = expected_statistics(affine, np.array([0.2, 0.6]))
+    assert model.infer(statistics) == pytest.approx([0.2, 0.6], abs=1e-9)
+    counts = counts_of(statistics)
+    direct = infer_relevance(counts, affine, smoothing=0.0, prior=0.5)
+    assert model.infer(statistics) == pytest.approx(direct)
