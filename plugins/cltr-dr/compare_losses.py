@@ -2,7 +2,7 @@
 
     $ python plugins/cltr-dr/compare_losses.py
 
-prints the table of this package's README (five seeds, about five minutes).
+prints the table of this package's README (ten seeds, some minutes).
 """
 
 import sys
@@ -77,7 +77,7 @@ def compare(
 def main() -> None:
     """Print the table in Markdown."""
     sys.stdout.write(f"| N | loss | {' | '.join(COLUMNS)} |\n|---|---|{'---|' * len(COLUMNS)}\n")
-    table = compare(("clicks", "paper", "clamped"), (10**3, 10**4, 10**5, 10**6), range(5))
+    table = compare(("clicks", "paper", "clamped"), (10**3, 10**4, 10**5, 10**6), range(10))
     for (n, loss), row in table.items():
         cells = [f"{row[0]:+.3f}", *(f"{value:.4f}" for value in row[1:])]
         sys.stdout.write(f"| {n:.0e} | `{loss}` | {' | '.join(cells)} |\n")

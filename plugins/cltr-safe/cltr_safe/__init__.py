@@ -17,7 +17,7 @@ from cltr.options import Options
 from cltr.types import Booleans, Exposure, Floats
 
 LEAST_SUPPORT = 1e-6
-"""Exposure below this is hardly known: ten times the accuracy of the exact weights."""
+"""A document that is examined less than once in a million displays counts as not supported."""
 
 
 class Safe(Estimator):
