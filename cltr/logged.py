@@ -82,9 +82,11 @@ def _best_way(
 
 
 def _misfit(log: LogFile, scores: Floats, dataset: Dataset) -> float:
-    rows = dataset.documents_of("train")
-    lists = dataset.part("train").lists
-    return misfit(scores[rows], log.statistics["train"], lists, PlackettLuce())
+    statistics, lists = log.statistics["train"], dataset.part("train").lists
+    chances = PlackettLuce().rank_distribution(
+        scores[dataset.documents_of("train")], lists, statistics.top_k
+    )
+    return misfit(chances, statistics)
 
 
 def _production(

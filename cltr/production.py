@@ -71,13 +71,16 @@ def count_ranks(dataset: Dataset, statistics: dict[str, ClickStatistics]) -> Flo
     return ranks
 
 
-def misfit(scores: Floats, statistics: ClickStatistics, lists: Lists, policy: Policy) -> float:
-    """Share of impressions that are elsewhere than a policy's scores say, beyond chance.
+def misfit(chances: Floats, statistics: ClickStatistics) -> float:
+    """Share of impressions that are elsewhere than a policy would show them, beyond chance.
 
     Half the sum of differences between counted and expected impressions, less what chance alone
     would leave of it.
+
+    Args:
+        chances: P(rank(d) = k) by the policy, ``[docs, K]``.
+        statistics: what was shown.
     """
-    chances = policy.rank_distribution(scores, lists, statistics.top_k)
     displays = statistics.displays_per_document[:, None]
     away = np.abs(statistics.impressions - displays * chances).sum()
     chance = np.sqrt(2 / np.pi * displays * chances * (1 - chances).clip(0)).sum()

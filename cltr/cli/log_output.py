@@ -80,3 +80,38 @@ def print_problems(console: Console, problems: list[dict[str, Any]]) -> None:
         found = f"{row['count']:,}"
         table.add_row(row["problem"], found, row["unit"], done[row["action"]], row["what"])
     console.print(table)
+
+
+MARKS = {
+    "good": ("✓", "green"),
+    "note": ("·", "cyan"),
+    "warning": ("!", "yellow"),
+    "fatal": ("✗", "red"),
+}
+VERDICTS = {
+    "sound": "[green]sound[/]: nothing found that would make an estimate wrong",
+    "careful": "[yellow]careful[/]: estimates are possible, mind the warnings",
+    "meaningless": "[red]meaningless[/]: this log cannot support an estimate as it is",
+}
+
+
+def print_checked(report: dict[str, Any]) -> None:
+    """Ranks, then findings from the worst to the best."""
+    console = Console()
+    n = report["n_interactions"]
+    console.print(
+        f"{report['log']}: {n['train']:,} training and {n['valid']:,} validation interactions, "
+        f"{report['documents']:,} documents of {report['queries']:,} queries shown",
+        highlight=False,
+    )
+    console.print(rank_table(report["impressions_by_rank"], report["click_rate"]))
+    order = list(reversed(MARKS))
+    for finding in sorted(report["findings"], key=lambda one: order.index(one["level"])):
+        mark, colour = MARKS[finding["level"]]
+        console.print(f"[{colour}]{mark}[/] [bold]{finding['name']}[/]: ", end="")
+        console.print(finding["text"], highlight=False, markup=False)
+        if finding["level"] != "good":
+            console.print(f"  why: {finding['why']}", style="dim", highlight=False, markup=False)
+        if finding["advice"]:
+            console.print(f"  do: {finding['advice']}", style="dim", highlight=False, markup=False)
+    console.print(VERDICTS[report["verdict"]])
