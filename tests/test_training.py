@@ -391,6 +391,24 @@ def test_scores_do_not_depend_on_chunks():
     ]
 
 
+def test_rows_are_those_of_the_whole_data_set():
+    """A scorer that knows documents by their row must see the same one in every split."""
+    whole = replace(dataset(), splits={"train": (0, 2), "valid": (2, 5)})
+    module = Curved()
+    score(module, whole.part("valid"))
+    assert module.rows[0].tolist() == list(range(6, 20))
+    module.rows.clear()
+    split = replace(
+        logged(),
+        dataset=whole.part("valid"),
+        rewards=logged().rewards[6:],
+        exposure=Exposure(*3 * [logged().exposure.weights[6:]]),
+        query_weights=SHARES[2:] / SHARES[2:].sum(),
+    )
+    trainer(epochs=1).train(module, split, None)
+    assert {row for rows in module.rows for row in rows.tolist()} == set(range(6, 20))
+
+
 def test_a_module_is_fitted_to_scores_up_to_a_constant_per_query():
     data = dataset()
     torch.manual_seed(0)

@@ -223,8 +223,9 @@ def test_a_run_folder_that_is_a_file(refused, here):
 
 
 @pytest.mark.parametrize("size", [100, 1200, 2000])
-def test_a_full_disk(refused, disk_of, size):
+def test_a_full_disk(refused, train, disk_of, size):
     """When the run file, the weights or the scores are written."""
+    train("--out", "first")  # so that no kernel is compiled, and kept, on the full disk
     with disk_of(size):
         line = refused(*TRAIN, "-o", "scorer.hidden=[64]", "--out", "run", code=1)
     assert "cannot be written: file too large; nothing was kept; free some space" in line
