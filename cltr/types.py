@@ -4,9 +4,11 @@ Arrays are flat: the last axis runs over all documents of all queries, and ``off
 each query's list begins. Nothing is padded until it reaches a ranker.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -90,6 +92,12 @@ class Dataset:
     first_document: int = 0
     """Row of its first document in the whole data set, for scorers with a number per document."""
 
+    @classmethod
+    def open(cls, path: Path | str) -> "Dataset":
+        """A data set file of ``cltr data import``: checked, and mapped rather than read."""
+        dataset: Dataset = _module("dataset_files").open_dataset(path)
+        return dataset
+
     @property
     def n_queries(self) -> int:
         return len(self.offsets) - 1
@@ -156,6 +164,53 @@ class ClickLog:
     """``[interactions, K]``"""
     context: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Columns such as device, time or user, ``[interactions]`` each."""
+    lists: Dataset | None = None
+    """Whose documents were shown, where the log says so."""
+
+    @classmethod
+    def from_parquet(
+        cls,
+        paths: Sequence[Path | str] | Path | str,
+        *,
+        dataset: Dataset | None = None,
+        **columns: Any,
+    ) -> "ClickLog":
+        """The interactions of Parquet (or CSV, TSV, JSON) files with a row per impression.
+
+        Args:
+            paths: a file, or several.
+            dataset: whose documents were shown, by id; without, the log has lists of its own.
+            columns: names of columns that are not common, such as ``query_column="q"``.
+        """
+        log: ClickLog = _module("ingest.memory").log_from_files(paths, dataset=dataset, **columns)
+        return log
+
+    @classmethod
+    def from_dataframe(
+        cls, frame: Any, *, dataset: Dataset | None = None, **columns: Any
+    ) -> "ClickLog":
+        """The interactions of a data frame; as :meth:`from_parquet`.
+
+        Args:
+            frame: pandas, polars, pyarrow, or a mapping of numpy arrays: what duckdb reads.
+            dataset: whose documents were shown, by id.
+            columns: names of columns that are not common.
+
+        Example:
+            >>> log = ClickLog.from_dataframe({
+            ...     "session": np.array([1, 1, 2, 2]),
+            ...     "query": np.array(["tea", "tea", "tea", "tea"]),
+            ...     "document": np.array(["a", "b", "b", "c"]),
+            ...     "position": np.array([1, 2, 1, 2]),
+            ...     "click": np.array([0, 1, 1, 0]),
+            ... })
+            >>> log.documents.tolist(), log.lists.document_ids.tolist()
+            ([[0, 1], [1, 2]], ['a', 'b', 'c'])
+            >>> ClickStatistics.from_log(log).clicks.tolist()
+            [[0, 0], [1, 1], [0, 0]]
+        """
+        log: ClickLog = _module("ingest.memory").log_from_frame(frame, dataset=dataset, **columns)
+        return log
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -180,6 +235,27 @@ class ClickStatistics:
     """N_q, interactions per query, ``[queries]``."""
     offsets: Integers
     """``[queries + 1]``"""
+
+    @classmethod
+    def from_log(
+        cls, log: "ClickLog | Path | str", dataset: Dataset | None = None, *, split: str = "train"
+    ) -> "ClickStatistics":
+        """Statistics of interactions, or of a split of a log file.
+
+        Args:
+            log: interactions, or the name of a log file.
+            dataset: whose lists; those of the log by default.
+            split: of a log file.
+        """
+        found: ClickStatistics
+        if isinstance(log, ClickLog):
+            lists = dataset or log.lists
+            if lists is None:
+                raise DataError("the log does not say whose documents it shows; give the data set")
+            found = _module("statistics").count_clicks(log, lists.offsets)
+            return found
+        found = _module("logs").open_log(Path(log), dataset).statistics[split]
+        return found
 
     def __add__(self, other: "ClickStatistics") -> "ClickStatistics":
         if self.impressions.shape != other.impressions.shape or not np.array_equal(
@@ -294,3 +370,8 @@ class Affine(NamedTuple):
 
     examination: Floats
     trust: Floats
+
+
+def _module(name: str) -> Any:
+    """A module of a later stage, loaded when it is asked for: types stay light for everybody."""
+    return import_module(f"cltr.{name}")
