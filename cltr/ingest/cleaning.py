@@ -1,6 +1,6 @@
 """[2] A log gone through row by row, where counts alone show that it needs it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cltr.errors import DataError
 from cltr.ingest.problems import DROP
@@ -35,35 +35,31 @@ def clean(tally: "Tally") -> None:
         "OVER (PARTITION BY query, session, rank ORDER BY value DESC, document) = 1",
     )
     after = tally.row("SELECT count(*) FROM clean")[0]
-    tally.problems.found("duplicates", before - after, example=lambda: _twice(tally))
+    tally.problems.found("duplicates", before - after, example=lambda: example(tally, TWICE))
     _drop_gaps(tally)
     if tally.split.by == "time":
         _split_by_time(tally)
     tally.connection.execute("CREATE OR REPLACE TEMP VIEW rows AS SELECT * FROM clean")
 
 
-def _twice(tally: "Tally") -> str:
-    """An interaction with a document or a position that comes twice."""
+TWICE = "count(*) > count(DISTINCT document) OR count(*) > count(DISTINCT rank)"
+GAP = "count(*) <> max(rank)"
+
+
+def example(tally: "Tally", condition: str, table: str = "rows") -> str:
+    """An interaction for which a condition on its rows holds, in words."""
     found = tally.row(
-        f"SELECT query::VARCHAR, session::VARCHAR FROM rows WHERE {tally.usable} "
-        "GROUP BY query, session "
-        "HAVING count(*) > count(DISTINCT document) OR count(*) > count(DISTINCT rank) LIMIT 1"
+        f"SELECT query::VARCHAR, session::VARCHAR FROM {table} WHERE {tally.usable} "
+        f"GROUP BY query, session HAVING {condition} ORDER BY query, session LIMIT 1"
     )
-    return _interaction(found)
-
-
-def _interaction(found: tuple[Any, ...]) -> str:
     return f"query '{found[0][:60]}', session '{found[1][:60]}'" if found else ""
 
 
 def _drop_gaps(tally: "Tally") -> None:
     gaps = tally.row(
-        "SELECT count(*) FROM (SELECT 1 FROM clean GROUP BY query, session "
-        "HAVING count(*) <> max(rank))"
+        f"SELECT count(*) FROM (SELECT 1 FROM clean GROUP BY query, session HAVING {GAP})"
     )[0]
-    where = "SELECT query::VARCHAR, session::VARCHAR FROM clean GROUP BY query, session"
-    example = f"{where} HAVING count(*) <> max(rank) LIMIT 1"
-    action = tally.problems.found("gaps", gaps, example=lambda: _interaction(tally.row(example)))
+    action = tally.problems.found("gaps", gaps, example=lambda: example(tally, GAP, "clean"))
     if action == DROP and gaps:
         tally.run(
             "cleaning",

@@ -30,7 +30,8 @@ def create_scores(connection: "Connection", path: Path) -> None:
         table = select_files(connection, [path])
         columns = Columns(columns_of(connection, table), ScoreColumns(), where=str(path))
         names = {role: quoted(columns.find(role) or "") for role in ("query", "document", "score")}
-        score = f"try_cast({names['score']} AS DOUBLE)"
+        # A bare cast would be left to duckdb's CSV reader, which refuses what is no number.
+        score = f"try_cast(trim({names['score']}::VARCHAR) AS DOUBLE)"
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE production AS "
             f"SELECT {names['query']}::VARCHAR AS query, {names['document']}::VARCHAR AS document, "

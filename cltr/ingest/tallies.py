@@ -1,8 +1,7 @@
 """[2] A table of impressions to counts, by duckdb; and what is wrong with it.
 
-Two passes: **cells** (query, document, rank) with impressions and clicks, and **interactions**
-with their length and the ranks they fill. They tell whether a log needs cleaning; only one that
-does is gone through row by row.
+Two passes: **cells** (query, document, rank) with impressions and clicks, and **interactions** with
+the ranks they fill. They tell whether a log needs to be gone through row by row.
 """
 
 from collections.abc import Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from cltr.errors import DataError, UsageError
-from cltr.ingest.cleaning import clean
+from cltr.ingest.cleaning import GAP, clean, example
 from cltr.ingest.expressions import click_value, seconds, whole_number
 from cltr.ingest.problems import DROP, Problems
 from cltr.ingest.sources import Progress, quoted, run, silent
@@ -237,7 +236,8 @@ class Tally:
         lost = self.row("SELECT sum(lost) FROM cells")[0]
         if lost or twice or self.split.by == "time" or (suspects and self._repeats_documents()):
             return True
-        return self.problems.found("gaps", gaps) == DROP and gaps > 0
+        action = self.problems.found("gaps", gaps, example=lambda: example(self, GAP))
+        return action == DROP and gaps > 0
 
     def _repeats_documents(self) -> bool:
         """Whether an interaction shows a document twice; only suspects are looked into."""
@@ -273,8 +273,8 @@ class Tally:
 
     def row(self, sql: str) -> tuple[Any, ...]:
         """The first row of a query's result."""
-        found = self.connection.execute(sql).fetchone()
-        return found or ()
+        found = self.connection.execute(sql).fetchall()
+        return found[0] if found else ()
 
     def _example(self, condition: str) -> str:
         """A row for which a condition holds, in words."""
