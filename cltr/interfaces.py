@@ -281,6 +281,11 @@ class Estimator(Component, ABC):
         del weights, logging_weights
         return None
 
+    def unsupported(self, weights: Floats, exposure: Exposure) -> Booleans | None:
+        """Which documents get weight although the estimator's bound leaves them out; or None."""
+        del weights, exposure
+        return None
+
     def served_share(self, weights: Floats, logging_weights: Floats, lists: Lists) -> Floats:
         r"""Share :math:`\lambda_q` of the new policy in what is served; the rest is production.
 

@@ -12,7 +12,7 @@ import numpy as np
 from cltr import __version__, pipeline
 from cltr.components import Components, compose, compose_users, resolved
 from cltr.config import RunConfig, resolve
-from cltr.errors import CltrError, UsageError
+from cltr.errors import CltrError, DataError, UsageError
 from cltr.evaluation import blend_for_loss
 from cltr.logged import OWN, Logged, own_data, read_logged
 from cltr.logs import LogFile, write_log, write_sessions
@@ -53,7 +53,18 @@ def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
     config = read_config(folder)
     parts = compose(config)
     config, dataset = _open_data(config)
+    _check_data(folder, config, dataset)
     return _run(config, parts, dataset, folder, progress or Progress())
+
+
+def _check_data(folder: RunFolder, config: RunConfig, dataset: Dataset) -> None:
+    """The data must be those of the run: its results stand beside what was learned on them."""
+    expected = config.provenance.get("data", "")
+    if expected and dataset.fingerprint and expected != dataset.fingerprint:
+        raise DataError(
+            f"{config.data}: has changed since {folder.path} was run: fingerprint "
+            f"{dataset.fingerprint}, expected {expected}; restore it, or train again"
+        )
 
 
 def _open_data(config: RunConfig) -> tuple[RunConfig, Dataset]:
@@ -123,6 +134,7 @@ def _run(
         "assumptions": list(logged.assumptions),
         **judged,
         "clip_fraction": learned.clip_fraction,
+        "unsupported_documents": learned.unsupported,
         "epochs": learned.state.epoch,
         "best_epoch": learned.state.best_epoch,
         "seconds": round(time.perf_counter() - began, 3),
@@ -244,6 +256,7 @@ def evaluate(
     pipeline.prepare(config, parts, n_interactions=earlier["n_interactions"])
     if data is None:
         config, dataset = _open_data(config)
+        _check_data(folder, config, dataset)
     else:
         dataset = pipeline.load_data(data)
     module = pipeline.new_module(parts.scorer, dataset, seed=0)

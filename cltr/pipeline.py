@@ -239,6 +239,7 @@ class Learned:
     module: "torch.nn.Module"
     state: TrainingState
     clip_fraction: float | None
+    unsupported: int | None
     rewarded: Rewarded
 
 
@@ -274,5 +275,12 @@ def learn(
     final = trainer.train(
         module, splits["train"], splits["valid"], state=state, on_epoch=after_epoch
     )
-    clipped = trainer.value(module, splits["train"])["clipped"]
-    return Learned(module, final, None if np.isnan(clipped) else clipped, rewarded)
+    judged = trainer.value(module, splits["train"])
+    clipped, unsupported = judged["clipped"], judged["unsupported"]
+    return Learned(
+        module,
+        final,
+        None if np.isnan(clipped) else clipped,
+        None if np.isnan(unsupported) else int(unsupported),
+        rewarded,
+    )

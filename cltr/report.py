@@ -116,7 +116,10 @@ def _certificate(result: dict[str, Any]) -> Table:
     for title, (key, form) in rows.items():
         if certificates and certificates[0][key] is not None:
             table.add_row(title, *(form.format(one[key]) for one in certificates))
+    before = [""] * (len(splits) - 1)
+    if result.get("unsupported_documents"):
+        count = f"{result['unsupported_documents']:,}"
+        table.add_row("documents the safe bound leaves out", *before, count)
     if result.get("clip_fraction") is not None:
-        before = [""] * (len(splits) - 1)
         table.add_row("rewarded documents past the clip", *before, f"{result['clip_fraction']:.1%}")
     return table

@@ -34,7 +34,11 @@ class TrainingOptions(Options):
         description="step size of Adam; larger is faster and less steady.",
     )
     weight_decay: float = Field(
-        1e-5, ge=0, allow_inf_nan=False, description="pull of the weights towards 0."
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="pull of the weights towards 0; any pull moves a policy that has no "
+        "reason to move.",
     )
     batch_queries: int = Field(
         32, ge=1, description="queries in a step; fewer are more and noisier steps."
@@ -138,7 +142,17 @@ class Trainer:
             divergence = self.estimator.divergence(weights, split.exposure)
             mean = float(split.query_weights @ sum_lists(divergence, lists))
             value -= self.estimator.penalty(mean)
-        return {"value": value, "clipped": self._clipped(weights, split)}
+        return {
+            "value": value,
+            "clipped": self._clipped(weights, split),
+            "unsupported": self._unsupported(weights, split),
+        }
+
+    def _unsupported(self, weights: Floats, split: LoggedQueries) -> float:
+        """How many documents of logged queries the estimator's bound leaves out; NaN without."""
+        unsupported = self.estimator.unsupported(weights, split.exposure)
+        logged = np.repeat(split.query_weights > 0, split.dataset.lists.lengths)
+        return float("nan") if unsupported is None else float(unsupported[logged].sum())
 
     def _clipped(self, weights: Floats, split: LoggedQueries) -> float:
         """Share of the rewarded documents of logged queries past the bound; NaN without one."""

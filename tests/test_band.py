@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cltr import testing
+from cltr import jobs, testing
 from cltr.band import Band
 from cltr.certificate import ratio_extremes
+from cltr.config import resolve
 from cltr.policies import PlackettLuce
 from cltr.types import Lists
 
@@ -115,3 +116,21 @@ def test_slope_is_reward_inside_and_priced_outside():
 
 def test_conforms():
     testing.check_estimator(Band())
+
+
+def test_a_run_is_certified_within_the_band_on_training_and_test_queries(tmp_path, monkeypatch):
+    monkeypatch.setattr("cltr.pipeline.load_data", lambda name: testing.tiny_dataset(40))
+    config = resolve(
+        {
+            "estimator": {"name": "band", "low": 0.8, "high": 1.5, "price": 0.0},
+            "reward": {"name": "ips"},
+            "interactions": 5000,
+            "training": {"epochs": 20, "learning_rate": 0.05},
+            "skyline": False,
+        }
+    )
+    result = jobs.train(config, out=tmp_path / "run")
+    assert result["best_epoch"] > 0  # it did move, and had to be held
+    for split in ("train", "test"):
+        assert result["certificate"][split]["ratio_min"] >= 0.8 * (1 - 1e-9)
+        assert result["certificate"][split]["ratio_max"] <= 1.5 * (1 + 1e-9)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cltr import jobs
+from cltr import jobs, testing
 from cltr.config import RunConfig, resolve
 from cltr.errors import CltrError, DataError, OptionError, UsageError
 from cltr.logs import open_log
@@ -331,3 +331,30 @@ def test_a_log_of_another_data_set_is_refused(tmp_path, monkeypatch):
 def test_a_folder_can_be_moved(finished, tmp_path):
     shutil.copytree(finished[0], tmp_path / "moved")
     assert jobs.evaluate(tmp_path / "moved")["run"] == str(tmp_path / "moved")
+
+
+def test_data_that_changed_since_the_run_is_refused(tmp_path, monkeypatch):
+    datasets = iter([testing.tiny_dataset(20), testing.tiny_dataset(20, seed=1)])
+    monkeypatch.setattr("cltr.pipeline.load_data", lambda name: next(datasets))
+    config = resolve({"reward": {"name": "ips"}, "training": {"epochs": 1}, "interactions": 100})
+    jobs.train(config, out=tmp_path / "run")
+    with pytest.raises(DataError, match=r"has changed since .*run was run: fingerprint tiny-20-1"):
+        jobs.evaluate(tmp_path / "run")
+
+
+@pytest.mark.parametrize(("estimator", "reported"), [("safe", True), ("prpo", False)])
+def test_documents_that_the_bound_leaves_out_are_counted(
+    tmp_path, monkeypatch, estimator, reported
+):
+    monkeypatch.setattr("cltr.pipeline.load_data", lambda name: testing.tiny_dataset(20))
+    config = resolve(
+        {
+            "estimator": {"name": estimator},
+            "reward": {"name": "ips"},
+            "exposure": "counted",  # what was never shown has no propensity
+            "training": {"epochs": 1},
+            "interactions": 30,
+        }
+    )
+    found = jobs.train(config, out=tmp_path / "run")["unsupported_documents"]
+    assert (found > 0) if reported else found is None

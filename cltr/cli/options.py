@@ -114,14 +114,17 @@ def gather(
         else:
             values[key] = value
     for table, options in parse_assignments(assignments).items():
-        values[table] = _default_name(table) | table_of(values, table) | options
+        values[table] = _default_name(table, values) | table_of(values, table) | options
     return values
 
 
-def _default_name(table: str) -> dict[str, Any]:
+def _default_name(table: str, values: dict[str, Any]) -> dict[str, Any]:
     """The table's default component, so that an option alone does not need a name beside it."""
-    from cltr.config import RunConfig
+    from cltr.config import RunConfig, table_of
 
+    if table == "users":  # as assumed, unless told otherwise
+        assumed = RunConfig.model_fields["click_model"].default.name
+        return {"name": table_of(values, "click_model").get("name", assumed)}
     default = RunConfig.model_fields[table].default
     name = getattr(default, "name", None)
     return {"name": name} if name else {}
