@@ -19,6 +19,8 @@ from cltr.config import resolve
 from cltr.plugins import registry
 from cltr.simulation import simulate_statistics
 
+STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""97.5 % quantiles of Student's t with 1 to 9 degrees of freedom."""
 Found = dict[str, dict[str, list[float]]]
 
 
@@ -69,7 +71,9 @@ def row(data: str, ranker: str, values: dict[str, list[float]]) -> str:
     found = {who: np.array(numbers) for who, numbers in values.items()}
     gained = found["policy"] - found["production"]
     gap = found["skyline"].mean() - found["production"].mean()
-    half = 1.96 * gained.std(ddof=1) / np.sqrt(len(gained)) if len(gained) > 1 else float("nan")
+    n = len(gained)
+    quantile = STUDENT[min(n - 1, len(STUDENT)) - 1] if n > 1 else float("nan")
+    half = quantile * gained.std(ddof=1) / np.sqrt(n) if n > 1 else float("nan")
     closed = f"{gained.mean() / gap:.0%}" if gap > 0 else "-"
     return (
         f"| {data} | {ranker} | {found['production'].mean():.4f} | {found['policy'].mean():.4f} "
