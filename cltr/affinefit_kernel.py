@@ -16,7 +16,9 @@ from numba import njit, prange
 
 BLOCKS = 64
 """Into how many parts the documents are cut; more than any number of cores."""
-_JIT = {"cache": True, "error_model": "numpy"}
+NEGLIGIBLE = 1e-14
+"""Shares of a level below this leave no trace in a sum of doubles."""
+_JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
 @njit(**_JIT)
@@ -69,6 +71,60 @@ def expect(starts, cells, shown, clicked, relevant, irrelevant, relevance):
                 sums[block, 2, j] += clicked[i] - good
             hits[d] = total
     return hits, sums.sum(0), values.sum()
+
+
+@njit(parallel=True, **_JIT)
+def integrate(starts, cells, shown, clicked, strata, log_click, log_skip, log_weights):
+    """The E-step where each document's relevance is one of a few levels.
+
+    ``strata`` says to which stratum each document belongs, ``[docs]``; ``log_click`` and
+    ``log_skip`` are log-probabilities by cell and level, ``[cells, levels]``, ``log_weights`` those
+    of the levels, ``[strata, levels]``.
+
+    Returns:
+        Expected clicks and impressions, ``[2, cells, levels]``; expected documents,
+        ``[strata, levels]``; and the log-likelihood, with the levels summed over.
+    """
+    n = len(starts) - 1
+    n_cells, n_levels = log_click.shape
+    sums = np.zeros((BLOCKS, 2, n_cells, n_levels))
+    documents = np.zeros((BLOCKS, len(log_weights), n_levels))
+    values = np.zeros(BLOCKS)
+    for block in prange(BLOCKS):
+        share = np.empty(n_levels)
+        for d in range(block * n // BLOCKS, (block + 1) * n // BLOCKS):
+            if starts[d] == starts[d + 1]:
+                continue
+            for level in range(n_levels):
+                share[level] = log_weights[strata[d], level]
+            for i in range(starts[d], starts[d + 1]):
+                j, clicks, skips = cells[i], clicked[i], shown[i] - clicked[i]
+                if clicks > 0.0:
+                    for level in range(n_levels):
+                        share[level] += clicks * log_click[j, level]
+                if skips > 0.0:
+                    for level in range(n_levels):
+                        share[level] += skips * log_skip[j, level]
+            highest = share[0]
+            for level in range(n_levels):
+                highest = max(highest, share[level])
+            total = 0.0
+            for level in range(n_levels):
+                share[level] = math.exp(share[level] - highest)
+                total += share[level]
+            values[block] += highest + math.log(total)
+            first, last = n_levels, 0  # levels that matter lie between these
+            for level in range(n_levels):
+                share[level] /= total
+                documents[block, strata[d], level] += share[level]
+                if share[level] > NEGLIGIBLE:
+                    first, last = min(first, level), level + 1
+            for i in range(starts[d], starts[d + 1]):
+                j = cells[i]
+                for level in range(first, last):
+                    sums[block, 0, j, level] += clicked[i] * share[level]
+                    sums[block, 1, j, level] += shown[i] * share[level]
+    return sums.sum(0), documents.sum(0), values.sum()
 
 
 @njit(**_JIT)

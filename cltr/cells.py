@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
-from cltr.types import ClickStatistics, Floats, Integers, Lists
+from cltr.types import Booleans, ClickStatistics, Floats, Integers, Lists
 
 DENSE = 8
 """Keys there may be for each that came, for counting in an array of all of them."""
@@ -105,6 +105,39 @@ class CellCounts:
     def by_document(self, values: Floats) -> Floats:
         """Sum of the entries' values of each document, ``[docs]``."""
         return totals(self.documents, values, self.n_documents)
+
+    @property
+    def arrays(self) -> tuple[Integers, Integers, Floats, Floats]:
+        """As compiled steps take them: starts, cells, impressions, clicks."""
+        return self.starts, self.cells, self.impressions, self.clicks
+
+    def only(self, documents: Booleans) -> "CellCounts":
+        """The entries of some documents, ``[docs]``; the others have none."""
+        kept = documents[self.documents]
+        return replace(
+            self,
+            keys=self.keys[kept],
+            impressions=self.impressions[kept],
+            clicks=self.clicks[kept],
+        )
+
+    def unconnected(self) -> tuple[int, ...]:
+        """Cells (from 1) that no chain of shared documents links to the cell shown most.
+
+        Example:
+            >>> keys = np.array([0, 1, 5])  # document 0 in cells 0 and 1, document 1 in cell 2
+            >>> CellCounts.of_keys(keys, keys > 9, 3, offsets=np.array([0, 2])).unconnected()
+            (3,)
+        """
+        same = self.documents[1:] == self.documents[:-1]
+        linked = np.eye(self.n_cells, dtype=bool)
+        linked[self.cells[:-1][same], self.cells[1:][same]] = True
+        linked |= linked.T
+        shown = self.by_cell(self.impressions)
+        reached = np.arange(self.n_cells) == shown.argmax()
+        for _ in range(self.n_cells):
+            reached = linked[reached].any(0)
+        return tuple(int(cell) + 1 for cell in np.flatnonzero((shown > 0) & ~reached))
 
     def weighted(self, query_weights: Floats) -> "CellCounts":
         """Each query's counts times its weight, ``[queries]``; those of weight 0 are left out."""

@@ -59,10 +59,7 @@ class AffineModel(ClickModel):
 
         if self.fitted is not None and self.fitted.networks:
             return self.relevance(dataset)
-        prior = self.fitted.unseen["relevance"] if self.fitted else None
-        return infer_statistics(
-            counts, self.affine(counts.top_k), smoothing=self.options.smoothing, prior=prior
-        )
+        return infer_statistics(counts, self.affine(counts.top_k), self.options, self.fitted)
 
     def probabilities(self, relevance: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
         del context

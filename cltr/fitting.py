@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,17 @@ State: TypeAlias = tuple[Floats, ...]
 Step: TypeAlias = Callable[[State], tuple[State, float]]
 """One step of EM: the next state, and the objective of the state that it was given."""
 
+SMALL = 200_000
+"""Numbers to go through, below which work is small."""
+
 
 class FitOptions(Options):
     """What every model that can be fitted takes; inherit, and add the model's own values."""
 
-    smoothing: float = Field(
-        1.0,
-        ge=0,
-        allow_inf_nan=False,
-        description="fit: impressions that the mean relevance is worth; larger trusts clicks less.",
+    smoothing: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] = Field(
+        "auto",
+        description="fit: impressions that the mean is worth for each document; larger trusts "
+        "clicks less, 'auto' is what the spread of the documents says.",
     )
     relevance: Literal["table", "regression"] = Field(
         "table",
@@ -63,6 +65,8 @@ class Parameters:
     """``[docs]`` each, in the layout of the lists that were counted."""
     unseen: Mapping[str, float]
     """What a document that was never shown gets, for each of ``documents``."""
+    strength: Mapping[str, float]
+    """How many impressions that is worth beside those that a document has."""
     convergence: Convergence
     networks: Mapping[str, Floats] = field(default_factory=dict)
     """Weights of regressions by ``name/layer``, where relevance comes from features."""
@@ -213,3 +217,22 @@ def add_up(parts: Iterable[Addable]) -> Addable | None:
     for _, total in reversed(sums):
         result = total if result is None else total + result
     return result
+
+
+class Threads:
+    """One thread for small work, where waiting for others takes longer; results are the same."""
+
+    def __init__(self, size: int) -> None:
+        self.small = size < SMALL
+
+    def __enter__(self) -> None:
+        import numba
+
+        self.before = numba.get_num_threads()
+        if self.small:
+            numba.set_num_threads(1)
+
+    def __exit__(self, *exception: object) -> None:
+        import numba
+
+        numba.set_num_threads(self.before)

@@ -84,7 +84,7 @@ def all_pairs(
     pairs of ranks for documents, and fitted as one. NaN for ranks that share no document with the
     others; relative to the first rank.
     """
-    from cltr.affinefit import climb_affine, unconnected
+    from cltr.affinestep import Climber
     from cltr.cells import CellCounts
     from cltr.fitting import FitOptions
     from cltr.relevance import Table
@@ -95,10 +95,11 @@ def all_pairs(
     if not counts.clicks.sum() > 0:
         raise DataError("no document was clicked and shown at two ranks; position bias needs them")
     start = Affine(1.0 / np.arange(1, statistics.top_k + 1), np.zeros(statistics.top_k))
-    options = FitOptions(smoothing=0.0, iterations=iterations, tolerance=tolerance)
-    relevant, _, _ = climb_affine(counts, start, Table(0.0, 0.5), options).state
+    options = FitOptions(iterations=iterations, tolerance=tolerance)
+    climber = Climber(counts, start, smoothing=0.0)
+    relevant, _, _ = climber.tabulate(Table(0.0, 0.5), options).state
     known = counts.by_cell(counts.impressions) > 0
-    known[[cell - 1 for cell in unconnected(counts)]] = False
+    known[[cell - 1 for cell in counts.unconnected()]] = False
     return np.where(known, relevant / relevant[0], np.nan) if known[0] else relevant * np.nan
 
 

@@ -37,6 +37,7 @@ class Header(Options):
     """Shape of each of the arrays that lie end to end in ``shared``."""
     documents: dict[str, float]
     """Names of the rows of ``documents``, and what an unseen document gets."""
+    strength: dict[str, float]
     networks: dict[str, tuple[int, ...]]
     converged: bool
     notes: tuple[str, ...]
@@ -52,6 +53,7 @@ def save_click_model(path: Path, model: ClickModel) -> None:
         options=model.options.model_dump(mode="json"),
         shared={name: values.shape for name, values in fitted.shared.items()},
         documents=dict(fitted.unseen),
+        strength=dict(fitted.strength),
         networks={name: values.shape for name, values in fitted.networks.items()},
         converged=fitted.convergence.converged,
         notes=fitted.convergence.notes,
@@ -87,6 +89,7 @@ def load_click_model(path: Path) -> ClickModel:
         shared=_unflatten(path, "shared", arrays["shared"], header.shared),
         documents=dict(zip(header.documents, arrays["documents"], strict=True)),
         unseen=header.documents,
+        strength=header.strength,
         convergence=Convergence(arrays["objective"], header.converged, header.notes),
         networks=_unflatten(path, "networks", arrays["networks"], header.networks),
         query_ids=_decode(arrays.get("query_ids")),

@@ -5,21 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cltr.affinefit import (
-    fit_affine,
-    infer_relevance,
-    infer_statistics,
-    mean_relevance,
-    rescale,
-    scale_ends,
-    unconnected,
-)
+from cltr import affinestep
+from cltr.affinefit import fit_affine, infer_relevance, rescale, scale_ends
+from cltr.affinestep import Climber, levels_of_relevance
 from cltr.cells import CellCounts
 from cltr.clickmodels import PositionBased, TrustBias
 from cltr.errors import DataError, OptionError
 from cltr.fitting import FitOptions
-from cltr.relevance import rescale_relevance, times_log
-from cltr.types import Affine, ClickStatistics
+from cltr.relevance import Spread, Table, rescale_relevance, times_log
+from cltr.simulation import simulate_statistics
+from cltr.types import Affine, ClickStatistics, Dataset
 
 OPTIONS = FitOptions(tolerance=1e-12, iterations=5000)
 
@@ -42,7 +37,7 @@ GRADES = np.tile(np.linspace(0, 1, 5), 8)
 
 def test_position_bias_is_found_with_the_first_rank_at_1():
     truth = Affine(np.array([1.0, 0.6, 0.3, 0.1]), np.zeros(4))
-    model = PositionBased(tolerance=1e-12, smoothing=0)
+    model = PositionBased(tolerance=1e-10, smoothing=0)
     model.fit(expected_statistics(truth, RELEVANCE))
     assert model.affine(4).examination == pytest.approx(truth.examination, abs=1e-3)
     assert model.affine(4).trust.tolist() == [0.0] * 4
@@ -86,7 +81,8 @@ def test_law_inferred_relevance_is_the_likeliest(seed, smoothing):
     statistics = ClickStatistics(shown, clicks, np.array([99]), np.array([0, 4]))
     examination = rng.uniform(0.05, 0.5, size=3)
     affine = Affine(examination, rng.uniform(0.05, 0.5, size=3))
-    found = infer_statistics(statistics, affine, smoothing=smoothing, prior=0.3)
+    counts = counts_of(statistics)
+    found = infer_relevance(counts, affine, Spread(0.3, 1.0), smoothing=smoothing)
 
     def objective(relevance):
         p = relevance[:, None] * affine.examination + affine.trust
@@ -120,29 +116,27 @@ def counts_of(statistics):
 
 def test_without_trust_the_scale_is_the_best_cell():
     affine = Affine(np.array([0.4, 0.8]), np.zeros(2))
-    counts = counts_of(expected_statistics(affine, RELEVANCE))
-    assert scale_ends(affine, RELEVANCE, counts) == (0.0, 1 / 0.8)
+    assert scale_ends(affine, RELEVANCE, np.ones(len(RELEVANCE))) == (0.0, 1 / 0.8)
 
 
 def test_with_trust_the_scale_is_the_outer_impressions():
     affine = TrustBias().affine(3)
-    counts = counts_of(expected_statistics(affine, RELEVANCE))
-    low, high = scale_ends(affine, RELEVANCE, counts)
-    assert (low, high) == pytest.approx((0.05, 0.95))
-    flat = np.full(len(RELEVANCE), 0.4)
-    assert scale_ends(affine, flat, counts) == (0.0, 1.0)
+    assert scale_ends(affine, RELEVANCE, np.ones(42)) == pytest.approx((0.05, 0.95))
+    often = np.where(RELEVANCE < 0.3, 1.0, 100.0)
+    assert scale_ends(affine, RELEVANCE, often)[0] > 0.3
+    assert scale_ends(affine, np.full(42, 0.4), np.ones(42)) == (0.0, 1.0)
 
 
 def test_mean_relevance_corrects_the_click_rate():
     affine = Affine(np.array([0.5, 0.25]), np.array([0.2, 0.1]))
     statistics = expected_statistics(affine, np.array([0.2, 0.6]))
-    assert mean_relevance(counts_of(statistics), affine) == pytest.approx(0.4)
+    assert Climber(counts_of(statistics), affine).mean == pytest.approx(0.4)
 
 
 def test_ranks_that_share_no_document_are_named():
     impressions = np.array([[9, 9, 0, 0], [0, 9, 9, 0], [0, 0, 0, 3]])
     statistics = ClickStatistics(impressions, impressions // 3, np.array([40]), np.array([0, 3]))
-    assert unconnected(counts_of(statistics)) == (4,)
+    assert counts_of(statistics).unconnected() == (4,)
     notes = PositionBased().fit(statistics).convergence.notes
     assert notes[1] == (
         "cells 4 share no document with the others, so their examination is a guess"
@@ -169,6 +163,107 @@ def test_irrelevant_documents_are_never_clicked_more_than_relevant_ones():
     assert (found.examination >= 0).all()
 
 
+def few_impressions(seed, *, n=7, ranks=3, most=6):
+    rng = np.random.default_rng(seed)
+    impressions = rng.integers(0, most, size=(n, ranks))
+    clicks = rng.binomial(impressions, 0.4)
+    clicks[0, 0] = impressions[0, 0] = 1
+    return ClickStatistics(impressions, clicks, np.array([99]), np.array([0, n]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("heavy", [0, 8, 500])
+def test_the_objective_is_the_likelihood_with_relevance_summed_over(seed, heavy, monkeypatch):
+    """By numpy, level by level; documents above ``heavy`` impressions have one of their own."""
+    monkeypatch.setattr(affinestep, "HEAVY", heavy)
+    monkeypatch.setattr(affinestep, "STRATA", 1)
+    statistics, start = few_impressions(seed), TrustBias().start(3)
+    climber = Climber(counts_of(statistics), start, smoothing=0.0)
+    first = climber.integrate(FitOptions(iterations=1)).convergence.objective[0]
+    levels = levels_of_relevance()
+    many = statistics.impressions.sum(1) >= heavy
+    p = levels[:, None, None] * start.examination + start.trust
+    own = climber.mean * start.examination + start.trust
+    clicks, skips = statistics.clicks, statistics.impressions - statistics.clicks
+    summed = np.exp((clicks * np.log(p) + skips * np.log1p(-p)).sum(-1)).mean(0)
+    alone = (clicks * np.log(own) + skips * np.log1p(-own)).sum(-1)
+    seen = statistics.impressions.sum(1) > 0
+    expected = np.log(summed[~many & seen]).sum() + alone[many].sum()
+    assert first == pytest.approx(expected, abs=1e-10)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0, 8, 500]), st.sampled_from([1, 5]))
+def test_law_the_climb_never_falls_whatever_is_integrated_over(seed, heavy, strata):
+    statistics = few_impressions(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(affinestep, "HEAVY", heavy)
+        patch.setattr(affinestep, "STRATA", strata)
+        for model in (TrustBias(), PositionBased()):
+            climber = Climber(counts_of(statistics), model.start(3))
+            objective = climber.integrate(FitOptions(iterations=80)).convergence.objective
+            assert np.isfinite(objective).all()
+            assert (np.diff(objective) >= -1e-9 * (1 + np.abs(objective[1:]))).all()
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5]))
+def test_law_the_climb_of_a_table_never_falls(seed, smoothing):
+    counts = counts_of(few_impressions(seed))
+    climber = Climber(counts, TrustBias().start(3), smoothing=smoothing)
+    found = climber.tabulate(Table(smoothing, 0.4), FitOptions(iterations=80)).convergence
+    assert (np.diff(found.objective) >= -1e-9 * (1 + np.abs(found.objective[1:]))).all()
+
+
+def simulated(n_queries, displays, *, seed, users=None, better_above=0.0):
+    """Random lists of 15 documents with five grades; the ranker may know something of them."""
+    rng = np.random.default_rng(seed)
+    users = users or TrustBias()
+    grades = rng.integers(0, 5, size=15 * n_queries).astype(np.float64)
+    dataset = Dataset(
+        features=np.zeros((len(grades), 1), np.float32),
+        labels=grades,
+        offsets=15 * np.arange(n_queries + 1),
+        query_ids=np.arange(n_queries),
+        document_ids=np.arange(len(grades)),
+    )
+    scores = rng.normal(size=len(grades)) + better_above * (dataset.relevance - 0.5)
+    n = n_queries * displays
+    return simulate_statistics(dataset, scores, users, n=n, top_k=5, rng=rng), dataset
+
+
+@pytest.mark.parametrize("better_above", [0.0, 3.0])
+def test_many_documents_with_few_impressions_each_still_tell_examination(better_above):
+    """Twenty displays a query: a relevance for each document would fit chance."""
+    users = PositionBased(eta=1)
+    statistics, _ = simulated(300, 20, seed=0, users=users, better_above=better_above)
+    model = PositionBased()
+    model.fit(statistics)
+    assert model.affine(5).examination == pytest.approx(1 / np.arange(1, 6), abs=0.05)
+    climber = Climber(counts_of(statistics), model.start(5))
+    above, _, _ = climber.tabulate(Table(0.0, 0.5), FitOptions()).state
+    naive = np.abs(above / above[0] - 1 / np.arange(1, 6)).max()
+    fitted = np.abs(model.affine(5).examination - 1 / np.arange(1, 6)).max()
+    assert fitted < naive
+
+
+def test_relations_of_trust_bias_need_no_more_than_200_displays_a_query():
+    statistics, _ = simulated(300, 200, seed=1)
+    model = TrustBias()
+    model.fit(statistics)
+    found, truth = model.affine(5), TrustBias().affine(5)
+    slope = truth.examination / truth.examination[0]
+    assert found.examination / found.examination[0] == pytest.approx(slope, abs=0.12)
+
+
+def test_smoothing_is_what_the_spread_of_documents_says():
+    statistics, dataset = simulated(100, 500, seed=2, users=PositionBased())
+    model = PositionBased()
+    fitted = model.fit(statistics)
+    mean, variance = dataset.relevance.mean(), dataset.relevance.var()
+    assert fitted.unseen["relevance"] == pytest.approx(mean, abs=0.05)
+    strength = mean * (1 - mean) / variance - 1
+    assert fitted.strength["relevance"] == pytest.approx(strength, rel=0.25)
+
+
 def test_a_log_without_clicks_is_an_error():
     nothing = ClickStatistics(
         np.ones((2, 2), int), np.zeros((2, 2), int), np.array([2]), np.array([0, 2])
@@ -183,5 +278,5 @@ def test_infer_uses_the_options_where_nothing_was_fitted():
     statistics = expected_statistics(affine, np.array([0.2, 0.6]))
     assert model.infer(statistics) == pytest.approx([0.2, 0.6], abs=1e-9)
     counts = counts_of(statistics)
-    direct = infer_relevance(counts, affine, smoothing=0.0, prior=0.5)
+    direct = infer_relevance(counts, affine, Spread(0.5, 1.0), smoothing=0.0)
     assert model.infer(statistics) == pytest.approx(direct)

@@ -68,7 +68,8 @@ def parameters(dataset, **ids):
     owners = np.repeat(dataset.query_ids, np.diff(dataset.offsets))
     ids = ids or {"query_ids": owners, "document_ids": dataset.document_ids}
     done = Convergence(np.empty(0), True)
-    return Parameters({}, {"relevance": values}, {"relevance": 0.25}, done, **ids)
+    prior = {"relevance": 0.25}
+    return Parameters({}, {"relevance": values}, prior, prior, done, **ids)
 
 
 def test_tables_follow_the_ids_to_a_part_of_the_lists():

@@ -5,17 +5,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cltr.affinefit import Threads, require_features
+from cltr.affinefit import require_features, spread_of
 from cltr.cells import totals
 from cltr.errors import DataError, UnsupportedError
-from cltr.fitting import Convergence, Parameters, State, climb, document_queries, leap
-from cltr.relevance import Estimate, Regression, Table, times_log
+from cltr.fitting import (
+    Convergence,
+    Parameters,
+    State,
+    Threads,
+    climb,
+    document_queries,
+    leap,
+)
+from cltr.relevance import Estimate, Regression, Spread, Table, times_log
 from cltr.types import Dataset, Floats
 from cltr_clickmodels.chain import ChainModel, Values
 from cltr_clickmodels.counts import ChainCounts, Tails
 
-SHARED_PRIOR = 0.5
-"""What the numbers that all lists share are smoothed towards; they have many observations."""
+SHARED_PRIOR, SHARED_SMOOTHING = 0.5, 1.0
+"""What the numbers that all lists share are smoothed towards, and as how many observations."""
 CLOSED_FORM = (
     "the last click is taken for the end of reading, which counts allow; set method=em for the "
     "likeliest parameters"
@@ -83,7 +91,7 @@ def fit_chain(model: ChainModel, counts: ChainCounts, dataset: Dataset | None = 
     if not counts.clicks.sum() > 0:
         raise DataError("the log has no clicks, so no click model can be fitted to it")
     shared = model.given(len(counts.ended_by_rank))
-    by = _estimates(model, counts, dataset) | _shared_estimates(model, shared)
+    by = _estimates(model, counts, dataset) | _shared_estimates(shared)
     documents = _start(model, counts, by)
     if model.closed_form:
         documents, shared = model.maximise(certain(model, counts), documents, shared, by)
@@ -94,7 +102,8 @@ def fit_chain(model: ChainModel, counts: ChainCounts, dataset: Dataset | None = 
     return Parameters(
         shared=shared,
         documents=documents,
-        unseen={name: _prior(counts, name) for name in model.tables},
+        unseen={name: _spread(counts, name).mean for name in model.tables},
+        strength={name: _spread(counts, name).strength for name in model.tables},
         convergence=convergence,
         networks={f"{name}/{key}": w for name, ws in networks.items() for key, w in ws.items()},
         query_ids=None if dataset is None else document_queries(dataset),
@@ -105,11 +114,12 @@ def fit_chain(model: ChainModel, counts: ChainCounts, dataset: Dataset | None = 
 def infer_chain(model: ChainModel, counts: ChainCounts) -> Values:
     """Numbers of the counted documents; what lists share stays as it is."""
     shared = model.shared_values(len(counts.ended_by_rank))
-    unseen = model.fitted.unseen if model.fitted else {n: _prior(counts, n) for n in model.tables}
+    fitted, smoothing = model.fitted, model.options.smoothing
     by: dict[str, Estimate] = {
-        name: Table(model.options.smoothing, unseen[name]) for name in model.tables
+        name: (spread_of(fitted, name) if fitted else _spread(counts, name)).table(smoothing)
+        for name in model.tables
     }
-    by |= _shared_estimates(model, shared)
+    by |= _shared_estimates(shared)
     documents = _start(model, counts, by)
     if model.closed_form:
         return model.maximise(certain(model, counts), documents, shared, by)[0]
@@ -166,26 +176,24 @@ def _estimates(
 ) -> dict[str, Estimate]:
     options = model.options
     if options.relevance == "table":
-        return {name: Table(options.smoothing, _prior(counts, name)) for name in model.tables}
+        return {name: _spread(counts, name).table(options.smoothing) for name in model.tables}
     features = require_features(dataset)
     return {
-        name: Regression(features, prior=_prior(counts, name), hidden=options.hidden)
+        name: Regression(features, prior=_spread(counts, name).mean, hidden=options.hidden)
         for name in model.tables
     }
 
 
-def _shared_estimates(model: ChainModel, shared: Values) -> dict[str, Estimate]:
-    return {name: Table(model.options.smoothing, SHARED_PRIOR) for name in shared}
+def _shared_estimates(shared: Values) -> dict[str, Estimate]:
+    return {name: Table(SHARED_SMOOTHING, SHARED_PRIOR) for name in shared}
 
 
-def _prior(counts: ChainCounts, name: str) -> float:
-    """Mean attraction or satisfaction, were reading to end at the last click."""
-    hits, misses = (
-        (counts.clicks, counts.skips + counts.abandoned)
-        if name == "attraction"
-        else (counts.ended, counts.continued)
-    )
-    return float((hits.sum() + 0.5) / (hits.sum() + misses.sum() + 1.0))
+def _spread(counts: ChainCounts, name: str) -> Spread:
+    """Of attraction or satisfaction over documents, were reading to end at the last click."""
+    if name == "attraction":
+        read = counts.clicks + counts.skips + counts.abandoned
+        return Spread.of_counts(counts.clicks, read)
+    return Spread.of_counts(counts.ended, counts.ended + counts.continued)
 
 
 def _followed(model: ChainModel, counts: ChainCounts) -> tuple[Floats, Floats]:

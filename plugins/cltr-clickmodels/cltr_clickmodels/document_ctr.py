@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cltr.affinefit import require_features, spread_of
 from cltr.fitting import Convergence, FitOptions, Parameters, document_queries
 from cltr.interfaces import ClickModel
-from cltr.relevance import Regression, Table
+from cltr.relevance import Regression, Spread
 from cltr.types import Affine, ClickStatistics, Dataset, Floats
 
 
@@ -36,18 +37,17 @@ class DocumentCTR(ClickModel):
 
     def fit(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Parameters:
         clicks, shown = _by_document(counts)
-        prior = float((clicks.sum() + 0.5) / (shown.sum() + 1.0))
+        spread = Spread.of_counts(clicks, shown)
         network = None
         if self.options.relevance == "regression":
-            from cltr.affinefit import require_features
-
             features = require_features(dataset)
-            network = Regression(features, prior=prior, hidden=self.options.hidden, steps=200)
-        estimate = network or Table(self.options.smoothing, prior)
+            network = Regression(features, prior=spread.mean, hidden=self.options.hidden, steps=300)
+        estimate = network or spread.table(self.options.smoothing)
         self.fitted = Parameters(
             shared={},
             documents={"relevance": estimate.update(clicks, shown)},
-            unseen={"relevance": prior},
+            unseen={"relevance": spread.mean},
+            strength={"relevance": spread.strength},
             convergence=Convergence(np.empty(0), True),
             networks={f"relevance/{k}": w for k, w in network.weights.items()} if network else {},
             query_ids=None if dataset is None else document_queries(dataset),
@@ -59,9 +59,8 @@ class DocumentCTR(ClickModel):
         if self.fitted is not None and self.fitted.networks:
             return self.relevance(dataset)
         clicks, shown = _by_document(counts)
-        unseen = self.fitted.unseen if self.fitted else {}
-        prior = unseen.get("relevance") or float((clicks.sum() + 0.5) / (shown.sum() + 1.0))
-        return Table(self.options.smoothing, prior).update(clicks, shown)
+        spread = spread_of(self.fitted) if self.fitted else Spread.of_counts(clicks, shown)
+        return spread.table(self.options.smoothing).update(clicks, shown)
 
 
 def _by_document(counts: ClickStatistics) -> tuple[Floats, Floats]:

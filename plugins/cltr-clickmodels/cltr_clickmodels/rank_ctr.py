@@ -66,7 +66,7 @@ class RankCTR(ClickModel):
             clicks.astype(np.float64), shown.astype(np.float64)
         )
         done = Convergence(np.empty(0), True)
-        self.fitted = Parameters({"rates": rates}, {}, {}, done)
+        self.fitted = Parameters({"rates": rates}, {}, {}, {}, done)
         return self.fitted
 
     def document_relevance(self, tables: Mapping[str, Floats]) -> Floats:

@@ -35,12 +35,6 @@ class ClickModelReward(RewardFunction):
             description="learn examination and trust from the training clicks, or take those of "
             "the click model's options.",
         )
-        smoothing: float = Field(
-            1.0,
-            ge=0,
-            description="impressions that the mean relevance is worth, for a click model that "
-            "cannot be fitted; the others have an option of their own.",
-        )
 
     options: "ClickModelReward.Options"
 
@@ -70,8 +64,7 @@ class ClickModelReward(RewardFunction):
             return model.relevance(data.dataset)
         from cltr.affinefit import infer_statistics
 
-        affine = model.affine(data.statistics.top_k)
-        return infer_statistics(data.statistics, affine, smoothing=self.options.smoothing)
+        return infer_statistics(data.statistics, model.affine(data.statistics.top_k))
 
 
 def can_fit(model: ClickModel) -> bool:

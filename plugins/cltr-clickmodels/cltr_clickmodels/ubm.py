@@ -106,15 +106,13 @@ class UBM(ClickModel):
         return self.fitted
 
     def infer(self, counts: CellCounts, dataset: Dataset | None = None) -> Floats:
-        from cltr.affinefit import infer_relevance, mean_relevance
+        from cltr.affinefit import infer_cells
 
         if self.fitted is not None and self.fitted.networks:
             return self.relevance(dataset)
         examination = self.examination(int(np.sqrt(2 * counts.n_cells)))
         affine = Affine(examination, np.zeros(len(examination)))
-        unseen = self.fitted.unseen if self.fitted else {}
-        prior = unseen.get("relevance") or mean_relevance(counts, affine)
-        return infer_relevance(counts, affine, smoothing=self.options.smoothing, prior=prior)
+        return infer_cells(counts, affine, self.options, self.fitted)
 
 
 def pair(rank: Any, last: Any) -> Any:

@@ -48,8 +48,8 @@ class Users:
         model = CHAIN[self.name]()
         tables = {name: getattr(self, name) for name in model.tables}
         shared = {"continuation": self.continuation} if len(self.continuation) else {}
-        done = Convergence(np.empty(0), True)
-        model.fitted = Parameters(shared, tables, dict.fromkeys(tables, 0.5), done)
+        done, prior = Convergence(np.empty(0), True), dict.fromkeys(tables, 0.5)
+        model.fitted = Parameters(shared, tables, prior, prior, done)
         return model
 
     def after_skip(self):

@@ -1,0 +1,208 @@
+"""The climb beneath :mod:`cltr.affinefit`: EM over cells, and over documents in three ways."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from cltr.cells import CellCounts
+from cltr.fitting import Climb, Convergence, FitOptions, State, Step, Threads, climb, leap
+from cltr.relevance import Estimate, Regression, Spread, Table
+from cltr.types import Affine, Floats, Integers
+
+LEVELS = 41
+"""Levels of relevance that are integrated over, denser towards 0 and 1."""
+HEAVY = 500
+"""Impressions from which a document has a relevance of its own."""
+STRATA = 5
+"""Documents shown higher have a distribution of their own: rankers put better ones there."""
+CELL_SMOOTHING = 1.0
+"""Impressions that the start is worth in each cell, for cells that hardly ever came."""
+ROUNDS = 5
+"""Updates of the cells on one pass over the documents."""
+
+
+class Summit(NamedTuple):
+    """Where a climb ended; relevance as values with weights."""
+
+    affine: Affine
+    levels: Floats
+    documents: Floats
+    """How many documents have that relevance."""
+    impressions: Floats
+    """How many impressions have that relevance."""
+    convergence: Convergence
+
+
+class Climber:
+    r"""EM from a start. Its cells are :math:`A = \alpha + \beta` and :math:`\beta / A`.
+
+    Each may be anything in [0, 1], so no extrapolated step can leave what is allowed.
+    """
+
+    def __init__(
+        self, counts: CellCounts, start: Affine, *, smoothing: float = CELL_SMOOTHING
+    ) -> None:
+        self.counts = counts
+        self.start = start
+        self.shown = counts.by_document(counts.impressions)
+        self.by_cell = counts.by_cell(counts.impressions)
+        self.above = np.clip(start.examination + start.trust, 1e-12, 1.0)
+        self.share = start.trust / self.above
+        self.smoothing = smoothing
+
+    @property
+    def mean(self) -> float:
+        """Relevance of what was shown, were the start right: clicks less trust, over all."""
+        corrected = self.counts.clicks.sum() - self.by_cell @ self.start.trust
+        examined = max(self.by_cell @ self.start.examination, 1e-12)
+        return float(np.clip(corrected / examined, 0.05, 0.95))
+
+    def tabulate(self, documents: Estimate, options: FitOptions) -> Climb:
+        """A relevance for each document; the state is A, share of trust, relevance."""
+        from cltr import affinefit_kernel
+
+        arrays = self.counts.arrays
+
+        def step(state: State) -> tuple[State, float]:
+            above, share, relevance = state
+            hits, sums, value = affinefit_kernel.expect(*arrays, above, above * share, relevance)
+            value += self._penalty(above, share) + documents.penalty(relevance)
+            cells = self._cells(share, sums)
+            return (*cells, documents.update(hits, self.shown)), value
+
+        nothing = np.zeros(self.counts.n_documents)
+        first = documents.update(nothing, nothing)
+        walk = leap if isinstance(documents, Table) else climb
+        return self._walk(walk, step, (self.above, self.share, first), options)
+
+    def regress(self, network: Regression, options: FitOptions) -> Summit:
+        """Relevance from features."""
+        (above, share, relevance), convergence = self.tabulate(network, options)
+        affine = Affine(above * (1.0 - share), above * share)
+        seen = (self.shown > 0).astype(np.float64)
+        return Summit(affine, relevance, seen, self.shown, convergence)
+
+    def integrate(self, options: FitOptions, *, fixed: bool = False) -> Summit:
+        """A distribution of relevance, and a relevance for documents with many impressions.
+
+        Args:
+            options: iterations and tolerance.
+            fixed: keep the cells as they start, and fit relevance only.
+        """
+        from cltr import affinefit_kernel
+
+        heavy = self.shown >= HEAVY
+        light, many = self.counts.only(~heavy), self.counts.only(heavy)
+        light_arrays, many_arrays = light.arrays, many.arrays
+        strata, levels = self._strata(~heavy & (self.shown > 0)), levels_of_relevance()
+        rounds = 1 if heavy.any() else ROUNDS
+
+        def passes(state: State) -> tuple[Floats, Floats, Floats, Floats, float]:
+            above, share, weights, relevance = state
+            clicks, skips = _probabilities(above, share, levels)
+            with np.errstate(divide="ignore"):
+                logs = np.log(clicks), np.log(skips), np.log(_normalised(weights))
+            sums, documents, value = affinefit_kernel.integrate(*light_arrays, strata, *logs)
+            hits, own, more = affinefit_kernel.expect(*many_arrays, above, above * share, relevance)
+            return sums, documents, hits, own, value + more
+
+        def step(state: State) -> tuple[State, float]:
+            above, share, _, relevance = state
+            sums, documents, hits, own, value = passes(state)
+            value += self._penalty(above, share)
+            for _ in range(0 if fixed else rounds):
+                expected = own + _expected(sums, above, share, levels)
+                above, share = self._cells(share, expected)
+            moved = np.divide(hits, self.shown, out=relevance.copy(), where=heavy)
+            return (above, share, _normalised(documents), moved.clip(0.0, 1.0)), value
+
+        weights = np.full((STRATA, LEVELS), 1.0 / LEVELS)
+        first = (self.above, self.share, weights, np.full(len(heavy), self.mean))
+        (above, share, weights, relevance), convergence = self._walk(leap, step, first, options)
+        sums, documents, *_ = passes((above, share, weights, relevance))
+        return Summit(
+            Affine(above * (1.0 - share), above * share),
+            np.concatenate([levels, relevance[heavy]]),
+            np.concatenate([documents.sum(0), np.ones(heavy.sum())]),
+            np.concatenate([sums[1].sum(0), self.shown[heavy]]),
+            convergence,
+        )
+
+    def spread(self) -> Spread:
+        """Mean and spread of relevance over documents, were the start right."""
+        found = self.integrate(FitOptions(tolerance=1e-5), fixed=True)
+        if not found.documents.sum() > 0:
+            return Spread(0.5, 1.0)
+        mean = np.average(found.levels, weights=found.documents)
+        variance = np.average((found.levels - mean) ** 2, weights=found.documents)
+        return Spread.of_moments(float(mean), float(variance))
+
+    def _walk(
+        self, walk: Callable[..., Climb], step: Step, first: State, options: FitOptions
+    ) -> Climb:
+        with Threads(len(self.counts.keys)):
+            return walk(step, first, iterations=options.iterations, tolerance=options.tolerance)
+
+    def _strata(self, which: np.ndarray) -> Integers:
+        """Of documents, by how much they were examined on average, were the start right."""
+        counts = self.counts
+        examined = counts.by_document(counts.impressions * self.start.examination[counts.cells])
+        mean = examined / np.maximum(self.shown, 1.0)
+        order = np.flatnonzero(which)[np.argsort(mean[which], kind="stable")]
+        strata = np.zeros(len(mean), np.int64)
+        strata[order] = np.arange(len(order)) * STRATA // max(len(order), 1)
+        return strata
+
+    def _penalty(self, above: Floats, share: Floats) -> float:
+        upper, lower = self._tables()
+        return upper.penalty(above) + lower.penalty(above * share)
+
+    def _tables(self) -> tuple[Table, Table]:
+        return Table(self.smoothing, self.above), Table(self.smoothing, self.above * self.share)
+
+    def _cells(self, share: Floats, expected: Floats) -> tuple[Floats, Floats]:
+        """The M-step of the cells: clicks over impressions, of relevant and of irrelevant."""
+        upper, lower = self._tables()
+        shown = self.by_cell
+        clicked = upper.update(expected[0], expected[1])
+        trusted = np.where(share > 0, lower.update(expected[2], shown - expected[1]), 0.0)
+        # Where irrelevant documents would be clicked more, the best that is allowed is the same.
+        both = Table(2 * self.smoothing, self.above * (1.0 + self.share) / 2)
+        pooled = both.update(expected[0] + expected[2], shown)
+        clicked = np.where(trusted > clicked, pooled, clicked)
+        trusted = np.minimum(trusted, clicked)
+        return clicked, np.divide(trusted, clicked, out=np.zeros(len(clicked)), where=clicked > 0)
+
+
+def levels_of_relevance() -> Floats:
+    """From 0 to 1, denser towards both ends, where clicks tell more."""
+    levels: Floats = np.sin(np.pi / 2 * np.arange(LEVELS) / (LEVELS - 1)) ** 2
+    return levels
+
+
+def _normalised(weights: Floats) -> Floats:
+    """Rows that sum to 1; those of nothing are equal everywhere."""
+    totals = weights.sum(-1, keepdims=True)
+    equal = np.full(weights.shape, 1.0 / weights.shape[-1])
+    rows: Floats = np.divide(weights, totals, out=equal, where=totals > 0)
+    return rows
+
+
+def _probabilities(above: Floats, share: Floats, levels: Floats) -> tuple[Floats, Floats]:
+    """Of a click and of none, ``[cells, levels]`` each."""
+    relevant, irrelevant = above[:, None], (above * share)[:, None]
+    clicks = relevant * levels + irrelevant * (1.0 - levels)
+    skips = (1.0 - relevant) * levels + (1.0 - irrelevant) * (1.0 - levels)
+    return clicks, skips
+
+
+def _expected(sums: Floats, above: Floats, share: Floats, levels: Floats) -> Floats:
+    """Clicks on relevant, relevant impressions, clicks on irrelevant, ``[3, cells]``."""
+    clicks, skips = _probabilities(above, share, levels)
+    relevant = above[:, None] * levels
+    passed = (1.0 - above)[:, None] * levels
+    clicked, skipped = sums[0], sums[1] - sums[0]
+    good = clicked * np.divide(relevant, clicks, out=np.zeros(clicks.shape), where=clicks > 0)
+    missed = skipped * np.divide(passed, skips, out=np.zeros(skips.shape), where=skips > 0)
+    return np.stack([good.sum(1), (good + missed).sum(1), (clicked - good).sum(1)])
