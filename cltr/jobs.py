@@ -91,7 +91,7 @@ def _run(
 ) -> dict[str, Any]:
     began = time.perf_counter()
     if config.log:
-        logged = read_logged(config, dataset)
+        logged = read_logged(config, dataset, parts.click_model)
     else:
         logged = _simulate(config, parts, dataset, progress)
     production = logged.production
@@ -264,7 +264,7 @@ def evaluate(
     production = _load_production(config, folder, dataset, elsewhere=data is not None)
     rewarded = None
     if config.log and data is None:
-        statistics = read_logged(config, dataset).statistics
+        statistics = read_logged(config, dataset, parts.click_model).statistics
         rewarded = pipeline.reward_clicks(config, parts, dataset, production, statistics)
     blend = 1.0
     if blend_to_loss is not None:

@@ -1,10 +1,13 @@
 """[1] What a run takes from a log: its documents, clicks and production; and what it assumes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from cltr.config import RunConfig
 from cltr.errors import DataError, UsageError
+from cltr.findings.estimates import contradiction
+from cltr.interfaces import ClickModel
 from cltr.logs import LogFile, open_log, own_lists
 from cltr.policies import PlackettLuce
 from cltr.production import LARGEST_MISFIT, Production, count_ranks, misfit
@@ -44,7 +47,7 @@ def own_data(config: RunConfig) -> Dataset | None:
     return own_lists(log, path)
 
 
-def read_logged(config: RunConfig, dataset: Dataset) -> Logged:
+def read_logged(config: RunConfig, dataset: Dataset, click_model: ClickModel) -> Logged:
     """The log of a run: who served it is told by scores, by logged propensities, or by counts."""
     path = Path(config.log)
     log = open_log(path, dataset)
@@ -61,7 +64,7 @@ def read_logged(config: RunConfig, dataset: Dataset) -> Logged:
         way, note = _best_way(log, scores, dataset, where=where, trusted=simulated)
         notes += [note] if note else []
     production = _production(path, log, scores, dataset, way, simulated=simulated)
-    notes += _notes(log, production, config, where)
+    notes += _notes(log, production, click_model, where)
     return Logged(production, statistics, log.description.get("users"), tuple(notes))
 
 
@@ -110,24 +113,23 @@ def _production(
     return Production(scores, source=way)
 
 
-def _notes(log: LogFile, production: Production, config: RunConfig, where: str) -> list[str]:
-    model = config.click_model.name
-    notes = {
+def _notes(
+    log: LogFile, production: Production, click_model: ClickModel, where: str
+) -> Iterator[str]:
+    if "format" not in log.description:  # simulated: all is known
+        return
+    yield {
         "exact": f"exposure is that of a Plackett-Luce policy with production's scores ({where})",
         "logged": "exposure comes from logged propensities; 0 where nothing was logged",
         "counted": "exposure is counted from the log: a document that was never shown counts as "
         "one that production never shows",
-    }
-    found = [notes[production.source]]
-    if "format" not in log.description:  # simulated: all is known
-        return []
-    found.append(
-        f"clicks follow the click model '{model}' with the values of the run file"
-        if not model.startswith("fitted")
-        else f"clicks follow the click model '{model}'"
+    }[production.source]
+    part = log.statistics["train"]
+    wrong = contradiction(click_model, part.impressions.sum(0), part.clicks.sum(0))
+    yield f"clicks follow the click model '{click_model.name}'" + (
+        f", which they contradict: {wrong}; fit one with cltr fit" if wrong else ""
     )
     if log.description.get("single_impressions"):
-        found.append("impressions were logged one by one: lists are the fewest that can hold them")
+        yield "impressions were logged one by one: lists are the fewest that can hold them"
     if log.lists is not None:
-        found.append("a query's candidates are the documents that were ever logged for it")
-    return found
+        yield "a query's candidates are the documents that were ever logged for it"

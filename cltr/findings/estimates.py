@@ -39,37 +39,44 @@ def policy(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
+def contradiction(model: ClickModel, impressions: Integers, clicks: Integers) -> str:
+    """The first rank whose click rate an affine model excludes, in words; empty if there is none.
+
+    Args:
+        model: what is assumed.
+        impressions: by rank, ``[K]``.
+        clicks: by rank, ``[K]``.
+    """
+    top_k = _most_ranks(model, len(impressions))
+    if top_k == 0:
+        return ""
+    shown, (examination, trust) = impressions[:top_k], model.affine(top_k)
+    rates = clicks[:top_k] / np.maximum(shown, 1)
+    error = 3 * np.sqrt(rates * (1 - rates) / np.maximum(shown, 1))
+    low, high = np.minimum(trust, examination + trust), np.maximum(trust, examination + trust)
+    outside = np.flatnonzero((shown > 0) & ((rates + error < low) | (rates - error > high)))
+    if not len(outside):
+        return ""
+    rank = int(outside[0])
+    return (
+        f"'{model.name}' says that rank {rank + 1} is clicked between {low[rank]:.2f} and "
+        f"{high[rank]:.2f} of the time; in the log it is {rates[rank]:.3f}"
+    )
+
+
 def click_model(evidence: Evidence) -> Iterator[Finding]:
     """Can these clicks come from the click model that is assumed?"""
-    impressions, clicked = evidence.by_rank
-    try:
-        examination, trust = evidence.click_model.affine(len(impressions))
-    except CltrError:
-        top_k = _most_ranks(evidence.click_model, len(impressions))
-        if top_k == 0:
-            return
-        impressions, clicked = impressions[:top_k], clicked[:top_k]
-        examination, trust = evidence.click_model.affine(top_k)
-    rates = clicked / np.maximum(impressions, 1)
-    error = 3 * np.sqrt(rates * (1 - rates) / np.maximum(impressions, 1))
-    low, high = trust, examination + trust
-    outside = (impressions > 0) & ((rates + error < low) | (rates - error > high))
-    name = evidence.click_model.name
-    if outside.any():
-        rank = int(np.flatnonzero(outside)[0])
-        text = (
-            f"'{name}' says that rank {rank + 1} is clicked between {low[rank]:.2f} and "
-            f"{high[rank]:.2f} of the time; in the log it is {rates[rank]:.3f}"
-        )
-    else:
-        text = f"click rates by rank lie within what '{name}' allows"
+    model = evidence.click_model
+    if _most_ranks(model, evidence.whole.top_k) == 0:
+        return
+    text = contradiction(model, *evidence.by_rank)
     yield Finding(
         "click-model",
-        "warning" if outside.any() else "good",
-        int(outside.sum()),
-        text,
+        "warning" if text else "good",
+        None,
+        text or f"click rates by rank lie within what '{model.name}' allows",
         "a click model that cannot have made these clicks corrects for a bias that is not there",
-        f"fit one: cltr fit --log LOG --click-model {name}" if outside.any() else "",
+        f"fit one: cltr fit --log LOG --click-model {model.name}" if text else "",
     )
 
 

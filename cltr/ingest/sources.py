@@ -52,9 +52,7 @@ def workspace(folder: Path | None = None, *, memory: str = "") -> Iterator["Conn
     """
     import duckdb
 
-    with tempfile.TemporaryDirectory(
-        prefix=".cltr-", suffix=".partial", dir=folder, ignore_cleanup_errors=True
-    ) as place:
+    with _hidden_folder(folder) as place:
         # No extension is fetched from the network: all that is used comes with the package.
         connection = duckdb.connect(
             config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -67,6 +65,17 @@ def workspace(folder: Path | None = None, *, memory: str = "") -> Iterator["Conn
             yield connection
         finally:
             connection.close()
+
+
+def _hidden_folder(folder: Path | None) -> "tempfile.TemporaryDirectory[str]":
+    if folder is not None and not folder.is_dir():
+        raise DataError(f"there is no folder '{folder}'; create it first")
+    try:
+        return tempfile.TemporaryDirectory(
+            prefix=".cltr-", suffix=".partial", dir=folder, ignore_cleanup_errors=True
+        )
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written to: {error.strerror}") from error
 
 
 def _limit(connection: "Connection", memory: str) -> None:

@@ -1,0 +1,111 @@
+"""Guards ``cltr ingest`` as it is typed: what it prints, writes and refuses."""
+
+import json
+
+import pytest
+
+from cltr.logs import open_log
+from tests.plain_logs import rows, write_csv, write_jsonl
+
+LOG = rows(*([(("a", "b", "c"), ("a",)), (("b", "a"), ()), (("c", "a", "b"), ("b",))] * 20))
+KEYS = {
+    "format", "files", "top_k", "n_interactions", "impressions", "clicks", "queries", "documents",
+    "impressions_by_rank", "click_rate", "scores", "propensities", "problems", "split", "seconds",
+    "log",
+}  # fmt: skip
+
+
+def test_json_says_what_is_in_the_log(cltr, here):
+    write_csv(here / "log.csv", LOG)
+    done = cltr("ingest", "log.csv", "--out", "log.h5", "--json")
+    assert done.exit_code == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert set(report) >= KEYS
+    log = open_log(here / "log.h5")
+    assert report["clicks"]["train"] == log.statistics["train"].clicks.sum()
+    assert (report["queries"], report["documents"], report["top_k"]) == (1, 3, 3)
+
+
+def test_the_table_shows_ranks_and_problems(cltr, here):
+    write_csv(here / "log.csv", [*LOG, {**LOG[0], "doc": ""}])
+    done = cltr("ingest", "log.csv", "--out", "log.h5")
+    assert done.exit_code == 0
+    assert "clicks per impression" in done.stdout
+    assert "missing-values" in done.stdout and "dropped" in done.stdout
+    assert "next: cltr check log.h5" in done.stdout
+    write_csv(here / "log.csv", LOG)
+    assert "no problems" in cltr("ingest", "log.csv", "--out", "log.h5").stdout
+
+
+def test_columns_context_and_sessions(cltr, here):
+    table = [
+        {"s": r["session"], "q": r["query"], "d": r["doc"], "p": r["position"] - 1, "c": r["click"],
+         "device": "phone"}
+        for r in LOG
+    ]  # fmt: skip
+    write_jsonl(here / "log.jsonl", table)
+    flags = [f"--{name}-column={name[0]}" for name in ("session", "query", "document", "position")]
+    words = [*flags, "--click-column", "c", "--context-column", "device", "--positions-from", "0"]
+    done = cltr("ingest", "log.jsonl", "--out", "log.h5", *words, "--sessions", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["sessions"] is True
+
+
+def test_another_format_and_its_options(cltr, here):
+    table = [{"query": f"q{i % 2}", "docs": ["a", "b"], "clicks": ["b"]} for i in range(40)]
+    write_jsonl(here / "log.jsonl", table)
+    words = ["--format", "list", "-o", "clicks-are=documents"]
+    done = cltr("ingest", "log.jsonl", "--out", "log.h5", *words, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert sum(json.loads(done.stdout)["clicks"].values()) == 40
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        (["nothing.csv"], 1, "nothing.csv: no such file"),
+        (["log.csv", "--format", "lng"], 2, "no log-reader named 'lng'"),
+        (["log.csv", "--query-column", "x"], 1, "has no column 'x' (--query-column)"),
+        (["log.csv", "-o", "colour=red"], 2, "no option 'long.colour'"),
+        (["log.csv", "-o", "colour"], 2, "expected key=value"),
+        (["log.csv", "--on", "gaps=mend"], 2, "expected problem=keep, drop or refuse"),
+        (["log.csv", "--format", "ubi"], 1, "is neither ubi_queries"),
+        (["log.csv", "--split-by", "user"], 2, "--split-by user needs to know users"),
+        (["log.csv", "--memory", "lots"], 2, "--memory lots: expected a size such as 4GB"),
+        (["log.csv", "--data", "nothing.h5"], 1, "nothing.h5: no such file"),
+        (["log.csv", "--data", "demo"], 1, "no document of the log is in"),
+        (["log.csv", "--session-column", "none", "--sessions"], 2, "only single impressions"),
+        (["log.csv", "--top-k", "0"], 2, "'0' is not a whole number of at least 1"),
+        (
+            ["dirty.csv", "--on", "all=refuse"],
+            1,
+            "(1 rows, such as row 161: query 'q', document miss",
+        ),
+        (["log.csv", "--out", "nowhere/log.h5"], 1, "there is no folder 'nowhere'"),
+    ],
+)
+def test_what_is_wrong_is_one_line(refused, here, words, code, line):
+    write_csv(here / "log.csv", LOG)
+    write_csv(here / "dirty.csv", [*LOG, {**LOG[0], "doc": ""}])
+    if "--out" not in words:
+        words = [*words, "--out", "log.h5"]
+    assert line in refused("ingest", *words, code=code)
+
+
+def test_a_log_trains_from_start_to_end(cltr, here, train):
+    write_csv(here / "log.csv", LOG)
+    assert cltr("ingest", "log.csv", "--out", "log.h5").exit_code == 0
+    words = ["--log", "log.h5", "--scorer", "table", "--top-k", "3", "-o", "training.epochs=3"]
+    done = cltr(
+        "train", *words, "--click-model", "pbm", "--reward", "ips", "--out", "run", "--json"
+    )
+    assert done.exit_code == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["data"] == "log" and result["exposure"] == "counted"
+    assert result["metrics"]["policy"]["value"] >= result["metrics"]["production"]["value"]
+    assert result["certificate"]["test"] is None
+    shown = cltr("evaluate", "run").stdout
+    assert "there are no judgements" in shown and "assumed: exposure is counted" in shown
+    again = json.loads(cltr("evaluate", "run", "--json").stdout)
+    assert again["off_policy"] == result["off_policy"]
+    assert again["certificate"] == result["certificate"]
