@@ -237,6 +237,19 @@ def test_interactions_with_gaps_can_be_dropped(tmp_path):
         ingest(path, on=["gaps=refuse"])
 
 
+@pytest.mark.parametrize("documents", [3, 40], ids=["short lists", "long lists"])
+def test_a_document_that_comes_twice_in_a_list_counts_once(tmp_path, documents):
+    """All ranks are filled, each once: only the documents tell."""
+    names = [f"d{i}" for i in range(documents)]
+    twice = [*names[:-1], names[0]]
+    table = rows(*([(names, ("d1",))] * 30), (twice, ("d0",)))
+    report, log = ingest(write_csv(tmp_path / "log.csv", table))
+    assert found(report) == {"duplicates": 1}
+    impressions, clicks, displays = counted(log)
+    assert impressions["q", "d0", 1] == 31 and impressions["q", "d0", documents] == 0
+    assert clicks["q", "d0", 1] == 1 and sum(displays.values()) == 31
+
+
 def test_interactions_that_begin_below_the_first_rank_count(tmp_path):
     table = [row for row in MANY if not (row["session"] == "s3" and row["position"] == 1)]
     assert sum(counted(ingest(write_csv(tmp_path / "log.csv", table))[1])[2].values()) == 60
