@@ -135,7 +135,8 @@ def test_a_click_model_that_cannot_be_is_noticed():
     )
     assert findings(simulated(users=TrustBias()), TrustBias())["click-model"].level == "good"
     assert (
-        findings(simulated(users=TrustBias()), Adversarial(TrustBias()))["click-model"].level != "good"
+        findings(simulated(users=TrustBias()), Adversarial(TrustBias()))["click-model"].level
+        != "good"
     )
 
 
