@@ -33,8 +33,9 @@ lint: $(VENV)/installed-test ## style, types, and who may import whom
 	$(BIN)/mypy cltr $(PLUGIN_MODULES)
 	$(BIN)/lint-imports
 
-bench: $(VENV)/installed-test ## every stage against its natural rival
-	$(PYTEST) tests/benchmarks --benchmark-only
+bench: $(VENV)/installed-bench ## every stage against its natural rival, a table each
+	@for script in tests/benchmarks/*.py; do \
+	  echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 science: $(VENV)/installed-test ## long statistical checks, and laws on many more examples
 	$(PYTEST) $(PARALLEL) -m slow
@@ -58,4 +59,8 @@ $(VENV)/installed: $(VENV)/base $(REQUIREMENTS)
 
 $(VENV)/installed-test: $(VENV)/installed
 	$(PIP) --no-build-isolation --editable '.[test]'
+	@touch $@
+
+$(VENV)/installed-bench: $(VENV)/installed-test
+	$(PIP) --no-build-isolation --editable '.[bench]'
 	@touch $@
