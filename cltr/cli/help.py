@@ -27,6 +27,7 @@ def _help_texts(
         parent=parent,
         terminal_width=88,
         max_content_width=88,
+        help_option_names=["-h", "--help"],  # as the command line itself has them
     )
     yield path, command.get_help(context)
     if isinstance(command, click.Group):

@@ -76,7 +76,9 @@ def click_model(evidence: Evidence) -> Iterator[Finding]:
         None,
         text or f"click rates by rank lie within what '{model.name}' allows",
         "a click model that cannot have made these clicks corrects for a bias that is not there",
-        f"fit one: cltr fit --log LOG --click-model {model.name}" if text else "",
+        "assume another, give it values by rank (-o click-model.examination=...), or use prpo"
+        if text
+        else "",
     )
 
 

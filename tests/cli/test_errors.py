@@ -65,7 +65,7 @@ def test_unknown_options(refused, words, line):
         (["--init", "best"], "'best' is not one of 'production', 'random'"),
         (["--top-k", "6"], "click model 'trust-bias' has values for 5 ranks, but 6 are needed"),
         (["--estimator", "safe", "-o", "estimator.form=paper"], "use -o estimator.form=general"),
-        (["-o", "users.eta=2"], "users.name"),
+        (["-o", "users.eta=2"], "no option 'users.eta'; users has: examination"),
         (
             ["-o", "click-model.trust=[0.5]"],
             "click-model: examination and trust need the same number of ranks",

@@ -18,7 +18,7 @@ class ClickModelReward(RewardFunction):
     :math:`\mu_d` is the likeliest relevance of each document given its own clicks, on training and
     validation lists alike, or what a regression on its features says.
 
-    A model that was fitted before (``fitted:FILE``) is used as it is, whatever its kind. One that
+    A model that was fitted before is used as it is, whatever its kind. One that
     needs the interactions themselves (cascade, dcm, ccm, dbn, sdbn, ubm) must be fitted before: a
     run has clicks and impressions by rank only.
 
@@ -44,8 +44,7 @@ class ClickModelReward(RewardFunction):
         if model.fitted is None and model.needs_sessions:
             raise UnsupportedError(
                 f"click model '{model.name}' is fitted to interactions, and a run has counts by "
-                f"rank only; fit it first with cltr fit --click-model {model.name} and use "
-                "--click-model fitted:FILE, or assume pbm or trust-bias"
+                "rank only; assume pbm or trust-bias instead"
             )
         if model.fitted is None and self.options.bias == "fit" and can_fit(model):
             model.fit(data.statistics, data.dataset)
