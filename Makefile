@@ -55,6 +55,10 @@ $(VENV)/base: constraints.txt
 
 $(VENV)/installed: $(VENV)/base $(REQUIREMENTS)
 	$(PIP) --no-build-isolation --editable . $(addprefix --editable ./,$(PLUGINS))
+	@echo "compiling kernels, once"
+	@rm -rf $(VENV)/first-run
+	@$(BIN)/cltr train -n 100 --no-skyline -o training.epochs=1 -o production.epochs=1 \
+	  --out $(VENV)/first-run > /dev/null 2>&1
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
