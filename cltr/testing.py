@@ -275,20 +275,20 @@ def check_log_reader(
         n_clicks: those of them that were clicked.
         n_interactions: lists that were shown; 0 if the log holds single impressions.
     """
-    from cltr.ingest.job import IngestOptions, Source, count
+    from cltr.ingest.job import IngestOptions, Source, code, count
     from cltr.ingest.sources import workspace
 
     _check_component(reader)
     with workspace() as connection:
-        tally = count(connection, Source(paths, reader), IngestOptions())
-        shown, clicked = tally.row(
-            f"SELECT sum(shown), sum(clicks) FROM cells WHERE {tally.in_lists}"
-        )
+        source = Source(paths, reader)
+        tally = code(connection, source, IngestOptions())
+        counted = count(tally, source).counted
+        shown, clicked = int(counted.impressions.sum()), int(counted.clicks.sum())
         _demand(shown == n_impressions, f"{shown} impressions are read, not {n_impressions}")
         _demand(clicked == n_clicks, f"{clicked} clicks are read, not {n_clicks}")
         _demand(tally.has_sessions == (n_interactions > 0), "sessions are lost or invented")
         if tally.has_sessions:
-            found = tally.row("SELECT count(*) FROM interactions")[0]
+            found = counted.runs
             _demand(found == n_interactions, f"{found} interactions, not {n_interactions}")
         _demand(not tally.problems.counts, f"problems: {', '.join(tally.problems.counts)}")
 

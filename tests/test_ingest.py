@@ -250,6 +250,50 @@ def test_a_document_that_comes_twice_in_a_list_counts_once(tmp_path, documents):
     assert clicks["q", "d0", 1] == 1 and sum(displays.values()) == 31
 
 
+@pytest.mark.parametrize("order", ["as written", "backwards", "by position", "shuffled"])
+@pytest.mark.parametrize("chunk", [7, 1_000_000])
+def test_the_order_of_rows_does_not_matter(tmp_path, monkeypatch, order, chunk):
+    monkeypatch.setattr("cltr.ingest.counting.CHUNK", chunk)
+    table = {
+        "as written": MANY,
+        "backwards": MANY[::-1],
+        "by position": sorted(MANY, key=lambda row: row["position"]),
+        "shuffled": [MANY[i] for i in np.random.default_rng(0).permutation(len(MANY))],
+    }[order]
+    report, log = ingest(write_csv(tmp_path / "log.csv", table), sessions=True)
+    whole = ingest(write_csv(tmp_path / "all.csv", MANY), out=tmp_path / "all.h5")[1]
+    assert report["problems"] == []
+    for split, part in whole.statistics.items():
+        for name in ("impressions", "clicks", "displays"):
+            np.testing.assert_array_equal(getattr(log.statistics[split], name), getattr(part, name))
+        again = count_log(read_sessions(tmp_path / "log.h5", split), log.lists.offsets)
+        np.testing.assert_array_equal(again.clicks, part.clicks)
+
+
+def test_sessions_that_are_all_the_same_are_all_duplicates(tmp_path, monkeypatch):
+    monkeypatch.setattr("cltr.ingest.counting.CHUNK", 50)
+    table = [row | {"session": "s"} for row in MANY] + rows(*([(("a", "b"), ())] * 30))
+    report, log = ingest(write_csv(tmp_path / "log.csv", table))
+    assert counted(log)[2] == Counter({"q": 31})
+    assert found(report)["duplicates"] > 100
+
+
+@pytest.mark.parametrize("bits", [5, 9, 12])
+def test_hashes_that_two_things_share_are_noticed(tmp_path, monkeypatch, bits):
+    """With few bits they do; either other hashes are found, or it is said that there are none."""
+    monkeypatch.setattr("cltr.ingest.tallies.Tally.hash_bits", bits)
+    path = write_csv(tmp_path / "log.csv", MANY)
+    try:
+        report, log = ingest(path)
+    except DataError as error:
+        assert "too many queries and documents to tell apart" in str(error)
+        assert bits < 12
+    else:
+        assert report["problems"] == []
+        impressions, _, displays, _ = count(MANY)
+        assert counted(log)[0] == impressions and counted(log)[2] == displays
+
+
 def test_interactions_that_begin_below_the_first_rank_count(tmp_path):
     table = [row for row in MANY if not (row["session"] == "s3" and row["position"] == 1)]
     assert sum(counted(ingest(write_csv(tmp_path / "log.csv", table))[1])[2].values()) == 60

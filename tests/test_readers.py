@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cltr.errors import DataError, OptionError, UsageError
-from cltr.ingest.expressions import click_value, seconds, whole_number
+from cltr.ingest.expressions import click_state, seconds, whole_number
 from cltr.ingest.publiclogs import OpenBanditReader, UbiReader
 from cltr.ingest.readers import ListReader, LongReader
 from cltr.ingest.sources import columns_of, select_files, text, workspace
@@ -192,14 +192,19 @@ def test_positions(value, kind, expected):
         ("'yes'", "VARCHAR", 1),
         ("'False'", "VARCHAR", 0),
         ("'2'", "VARCHAR", 2),
-        ("'-1'", "VARCHAR", None),
-        ("'nan'", "VARCHAR", None),
-        ("'maybe'", "VARCHAR", None),
-        ("NULL::BOOLEAN", "BOOLEAN", None),
+        ("9", "INTEGER", 2),
+        ("-1", "INTEGER", 3),
+        ("'-1'", "VARCHAR", 3),
+        ("'nan'", "VARCHAR", 3),
+        ("'nan'::DOUBLE", "DOUBLE", 3),
+        ("0.5::DOUBLE", "DOUBLE", 3),
+        ("'maybe'", "VARCHAR", 3),
+        ("NULL::INTEGER", "INTEGER", 3),
+        ("NULL::BOOLEAN", "BOOLEAN", 3),
     ],
 )
 def test_clicks(value, kind, expected):
-    assert evaluate(click_value(value, kind)) == expected
+    assert evaluate(click_state(value, kind)) == expected
 
 
 @pytest.mark.parametrize(

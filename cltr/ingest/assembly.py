@@ -7,64 +7,136 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
+from cltr.ingest.counting import Counted, Places, SharedKeysError, count_rows
 from cltr.ingest.sources import arrays
 from cltr.ingest.tallies import Split, Tally
 from cltr.loglists import lists_of_log
 from cltr.types import ClickStatistics, Dataset, Floats, Integers
 
 
-def own_lists(tally: Tally, *, name: str, offered: bool = False) -> Dataset:
-    """All that was shown for a query as its list, by id; ``documents`` tells their rows.
+@dataclass(frozen=True)
+class Assembled:
+    """A counted log: whose documents, where they lie, how often they were shown."""
+
+    lists: Dataset
+    places: Places
+    counted: Counted
+    pairs: NDArray[np.uint64]
+    """Hash of each document of the log, with ``rows``."""
+    rows: Integers
+
+
+def count_alone(tally: Tally, *, name: str, offered: bool = False) -> Assembled:
+    """A log that stands alone: all that was shown for a query is its list.
 
     Args:
-        tally: counted.
+        tally: coded.
         name: of the lists.
         offered: also what ``production`` scores for queries that were logged, shown or not.
     """
-    connection = tally.connection
-    pairs = f"SELECT DISTINCT query, document FROM cells WHERE {tally.in_lists}"
     if offered:
-        # Ids of scores are text; so are then all.
-        text = f"SELECT query::VARCHAR AS query, document::VARCHAR AS document FROM ({pairs})"
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE seen AS {text}")
-        pairs = (
-            "SELECT * FROM seen UNION SELECT query, document FROM production "
-            "WHERE query IN (SELECT query FROM seen)"
-        )
-        for column in ("query", "document"):
-            connection.execute(
-                f"CREATE OR REPLACE TEMP TABLE cells AS SELECT * REPLACE ({column}::VARCHAR AS "
-                f"{column}) FROM cells"
-            )
-    tally.run(
-        "listing",
-        "CREATE OR REPLACE TEMP TABLE documents AS SELECT query, document, "
-        f"row_number() OVER (ORDER BY query, document) - 1 AS row FROM ({pairs})",
-    )
-    found = arrays(
-        connection,
-        "SELECT query::VARCHAR AS id, count(*) AS n FROM documents GROUP BY query ORDER BY query",
-    )
-    ids = arrays(connection, "SELECT document::VARCHAR AS id FROM documents ORDER BY row")["id"]
-    offsets = np.concatenate([[0], np.cumsum(found["n"])]).astype(np.int64)
-    return lists_of_log(offsets, _text(found["id"]), _text(ids), name=name)
+        _offer(tally)
+    lists, pairs = _named_lists(tally, name)
+    rows = np.arange(len(pairs))
+    places = Places.of(pairs, rows, lists)
+    counted = _count(tally, places)
+    if counted is None:  # coded anew, with other hashes
+        return count_alone(tally, name=name, offered=offered)
+    keep = counted.impressions.sum((0, 2)) > 0
+    if offered:
+        keep |= _scored(tally, lists)
+    if keep.all():
+        return Assembled(lists, places, counted, pairs, rows)
+    return _without_unshown(tally, Assembled(lists, places, counted, pairs, rows), keep)
 
 
-def known_lists(tally: Tally, dataset: Dataset) -> None:
-    """The documents of a data set, matched by query and document id as text."""
-    queries = dataset.query_ids.astype(object)
-    table = {
-        "query": np.repeat(queries, dataset.lists.lengths),
+def count_on(tally: Tally, dataset: Dataset) -> Assembled:
+    """A log on the documents of a data set, matched by query and document id as text."""
+    given = {
+        "query": np.repeat(dataset.query_ids.astype(object), dataset.lists.lengths),
         "document": dataset.document_ids.astype(object),
         "row": np.arange(dataset.n_documents),
     }
-    tally.connection.register("given", table)
-    tally.connection.execute(
-        "CREATE OR REPLACE TEMP TABLE documents AS SELECT c.query, c.document, g.row FROM "
-        f"(SELECT DISTINCT query, document FROM cells WHERE {tally.in_lists}) AS c "
-        "JOIN given AS g ON c.query::VARCHAR = g.query AND c.document::VARCHAR = g.document"
+    tally.connection.register("given", given)
+    found = arrays(
+        tally.connection,
+        "SELECT names.pair, given.row FROM names JOIN given ON names.query::VARCHAR = given.query "
+        "AND names.document::VARCHAR = given.document",
     )
     tally.connection.unregister("given")
+    pairs, rows = np.asarray(found["pair"], np.uint64), np.asarray(found["row"], np.int64)
+    places = Places.of(pairs, rows, dataset)
+    counted = _count(tally, places)
+    return (
+        count_on(tally, dataset)
+        if counted is None
+        else Assembled(dataset, places, counted, pairs, rows)
+    )
+
+
+def _count(tally: Tally, places: Places) -> Counted | None:
+    try:
+        return count_rows(tally, places)
+    except SharedKeysError:
+        tally.code_anew()
+        return None
+
+
+def _offer(tally: Tally) -> None:
+    """Add what production scores to the names of logged queries; ids of scores are text."""
+    hashed = tally.hash_of("query", "document")
+    tally.connection.execute(
+        "CREATE OR REPLACE TABLE seen AS SELECT DISTINCT query::VARCHAR AS query FROM names; "
+        f"INSERT INTO names SELECT query, document, {hashed} AS pair FROM (SELECT query, document "
+        "FROM production WHERE query IN (SELECT query FROM seen) EXCEPT "
+        "SELECT query::VARCHAR, document::VARCHAR FROM names)"
+    )
+
+
+def _named_lists(tally: Tally, name: str) -> tuple[Dataset, NDArray[np.uint64]]:
+    """Lists of all names, in order of query and document, and their hashes."""
+    queries = arrays(
+        tally.connection,
+        "SELECT query::VARCHAR AS id, count(*) AS n FROM names GROUP BY query ORDER BY query",
+    )
+    documents = arrays(
+        tally.connection,
+        "SELECT document::VARCHAR AS id, pair FROM names ORDER BY query, document",
+    )
+    offsets = np.concatenate([[0], np.cumsum(queries["n"])]).astype(np.int64)
+    lists = lists_of_log(offsets, _text(queries["id"]), _text(documents["id"]), name=name)
+    return lists, np.asarray(documents["pair"], np.uint64)
+
+
+def _scored(tally: Tally, lists: Dataset) -> NDArray[np.bool_]:
+    """Documents of lists that production scores."""
+    found = arrays(
+        tally.connection,
+        "SELECT count(p.query) > 0 AS scored FROM names LEFT JOIN production AS p ON "
+        "names.query::VARCHAR = p.query AND names.document::VARCHAR = p.document "
+        "GROUP BY names.query, names.document ORDER BY names.query, names.document",
+    )
+    scored = np.asarray(found["scored"], np.bool_)
+    assert len(scored) == lists.n_documents
+    return scored
+
+
+def _without_unshown(tally: Tally, found: Assembled, keep: NDArray[np.bool_]) -> Assembled:
+    """The same without documents of which no impression was left."""
+    lists, counted = found.lists, found.counted
+    lengths = np.bincount(lists.lists.owners[keep], minlength=lists.n_queries)
+    queries = lengths > 0
+    offsets = np.concatenate([[0], np.cumsum(lengths[queries])]).astype(np.int64)
+    if len(offsets) == 1:
+        raise DataError(f"{tally.problems.where}: nothing is left of the log")
+    smaller = lists_of_log(
+        offsets, lists.query_ids[queries], lists.document_ids[keep], name=lists.name
+    )
+    counted.impressions = counted.impressions[:, keep]
+    counted.clicks = counted.clicks[:, keep]
+    counted.displays = counted.displays[:, queries]
+    pairs, rows = found.pairs[keep], np.arange(int(keep.sum()))
+    return Assembled(smaller, Places.of(pairs, rows, smaller), counted, pairs, rows)
 
 
 def _text(ids: NDArray[Any]) -> NDArray[np.str_]:
@@ -74,106 +146,34 @@ def _text(ids: NDArray[Any]) -> NDArray[np.str_]:
     return texts.astype(str)
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Impressions and clicks by document and rank, as they were counted; ``[cells]`` each."""
-
-    rows: Integers
-    """Of the document in the whole data set."""
-    ranks: Integers
-    """From 0."""
-    valid: NDArray[np.bool_]
-    shown: Integers
-    clicks: Integers
-
-    @classmethod
-    def of(cls, tally: Tally) -> "Cells":
-        """The cells whose documents are in ``documents``."""
-        found = arrays(
-            tally.connection,
-            "SELECT d.row, c.rank - 1 AS rank, c.valid, c.shown, c.clicks FROM cells AS c "
-            f"JOIN documents AS d USING (query, document) WHERE {tally.in_lists}",
-        )
-        counts = {name: np.asarray(values) for name, values in found.items()}
-        rows, ranks, shown, clicks = (
-            counts[name].astype(np.int64) for name in ("row", "rank", "shown", "clicks")
-        )
-        return cls(rows, ranks, counts["valid"].astype(np.bool_), shown, clicks)
-
-    def table(self, counts: Integers, n_documents: int, top_k: int) -> Integers:
-        """Counts of cells as ``[docs, K]``."""
-        flat = np.zeros(n_documents * top_k, np.int64)
-        np.add.at(flat, self.rows * top_k + self.ranks, counts)
-        return flat.reshape(n_documents, top_k)
-
-
-def statistics_of(tally: Tally, dataset: Dataset, *, shared: bool) -> dict[str, ClickStatistics]:
-    """Statistics by split.
-
-    Args:
-        tally: counted, with ``documents``.
-        dataset: whose lists.
-        shared: whether training and validation share the lists, and interactions are split; else
-            they are those of the data set's own splits.
-    """
-    cells = Cells.of(tally)
-    impressions, clicks = _by_split(tally, cells, dataset, shared=shared)
+def statistics_of(tally: Tally, found: Assembled) -> dict[str, ClickStatistics]:
+    """Statistics by split."""
+    lists, counted = found.lists, found.counted
+    impressions, clicks = (
+        counts.astype(np.int64) for counts in (counted.impressions, counted.clicks)
+    )
+    shared = lists.splits["train"] == lists.splits["valid"]
+    if shared and not tally.has_sessions and tally.split.by == "interaction":
+        impressions, clicks = _hold_impressions(impressions[0], clicks[0], tally.split)
     result = {}
-    for split in ("train", "valid"):
-        part, rows = dataset.part(split), dataset.documents_of(split)
-        first, last = dataset.splits[split]
-        shown = impressions[split][rows]
-        if tally.has_sessions:
-            displays = _displays(tally, dataset, split if shared else None)[first:last]
-        else:
+    for number, split in enumerate(("train", "valid")):
+        part, rows = lists.part(split), lists.documents_of(split)
+        shown = impressions[number, rows]
+        displays = counted.displays[number, slice(*lists.splits[split])]
+        if not tally.has_sessions:
             displays = _fewest_displays(shown, part.offsets)
-        result[split] = ClickStatistics(shown, clicks[split][rows], displays, part.offsets)
+        result[split] = ClickStatistics(shown, clicks[number, rows], displays, part.offsets)
     return result
 
 
-def _by_split(
-    tally: Tally, cells: Cells, dataset: Dataset, *, shared: bool
-) -> tuple[dict[str, Integers], dict[str, Integers]]:
-    """Impressions and clicks of all documents, by split."""
-    shape = dataset.n_documents, tally.top_k
-    if not shared:
-        shown, clicks = (cells.table(n, *shape) for n in (cells.shown, cells.clicks))
-        return dict.fromkeys(("train", "valid"), shown), dict.fromkeys(("train", "valid"), clicks)
-    if tally.has_sessions or tally.split.by != "interaction":
-        held = np.where(cells.valid, cells.shown, 0), np.where(cells.valid, cells.clicks, 0)
-    else:
-        held = _hold_impressions(cells, tally.split)
-    kept = cells.shown - held[0], cells.clicks - held[1]
-    return (
-        {"train": cells.table(kept[0], *shape), "valid": cells.table(held[0], *shape)},
-        {"train": cells.table(kept[1], *shape), "valid": cells.table(held[1], *shape)},
-    )
-
-
-def _hold_impressions(cells: Cells, split: Split) -> tuple[Integers, Integers]:
-    """Single impressions for validation, and their clicks: of equal ones only the number counts."""
+def _hold_impressions(
+    impressions: Integers, clicks: Integers, split: Split
+) -> tuple[Integers, Integers]:
+    """Single impressions, split one by one, ``[2, docs, K]``; equal ones differ by nothing."""
     rng = np.random.default_rng(split.seed)
-    order = np.lexsort((cells.ranks, cells.rows))  # whatever order they came in
-    clicks, others = np.zeros((2, len(order)), np.int64)
-    clicks[order] = rng.binomial(cells.clicks[order], split.share)
-    others[order] = rng.binomial((cells.shown - cells.clicks)[order], split.share)
-    return clicks + others, clicks
-
-
-def _displays(tally: Tally, dataset: Dataset, split: str | None) -> Integers:
-    """Interactions of every query, ``[queries]``; of one split where interactions are split."""
-    chosen = {"train": "WHERE NOT valid", "valid": "WHERE valid", None: ""}[split]
-    found = arrays(
-        tally.connection,
-        f"SELECT first.row, sum(displays) AS displays FROM ({tally.displays()}) JOIN "
-        "(SELECT query, min(row) AS row FROM documents GROUP BY query) AS first USING (query) "
-        f"{chosen} GROUP BY first.row",
-    )
-    displays = np.zeros(dataset.n_queries, np.int64)
-    rows = np.asarray(found["row"], np.int64)
-    queries = np.searchsorted(dataset.offsets, rows, side="right") - 1
-    np.add.at(displays, queries, np.asarray(found["displays"], np.int64))
-    return displays
+    held_clicks = rng.binomial(clicks, split.share)
+    held = held_clicks + rng.binomial(impressions - clicks, split.share)
+    return np.stack([impressions - held, held]), np.stack([clicks - held_clicks, held_clicks])
 
 
 def _fewest_displays(impressions: Integers, offsets: Integers) -> Integers:
@@ -187,7 +187,7 @@ def _fewest_displays(impressions: Integers, offsets: Integers) -> Integers:
     return fewest
 
 
-def propensities_of(tally: Tally, dataset: Dataset) -> Floats | None:
+def propensities_of(tally: Tally, found: Assembled) -> Floats | None:
     r"""Probability to show a document at a rank, ``[docs, K]``, from logged propensities.
 
     The harmonic mean over the impressions there: where propensities p depend on a context x,
@@ -195,37 +195,34 @@ def propensities_of(tally: Tally, dataset: Dataset) -> Floats | None:
     """
     if "propensity" not in tally.columns:
         return None
-    found = arrays(
+    cells = arrays(
         tally.connection,
-        "SELECT d.row, c.rank - 1 AS rank, sum(known) / sum(inverse) AS chance FROM cells AS c "
-        f"JOIN documents AS d USING (query, document) WHERE {tally.in_lists} AND inverse > 0 "
-        "GROUP BY ALL",
+        "SELECT pair, rank - 1 AS rank, count(*) / sum(1 / propensity) AS chance FROM "
+        f"{tally.table} WHERE {tally.usable} AND propensity > 0 AND propensity <= 1 GROUP BY ALL",
     )
-    result = np.zeros((dataset.n_documents, tally.top_k))
-    result[np.asarray(found["row"]), np.asarray(found["rank"])] = np.asarray(found["chance"])
+    rows = found.places.find(np.asarray(cells["pair"], np.uint64))
+    result = np.zeros((found.lists.n_documents, tally.top_k))
+    known = rows >= 0
+    ranks, chances = np.asarray(cells["rank"]), np.asarray(cells["chance"])
+    result[rows[known], ranks[known]] = chances[known]
     return result
 
 
-def scores_of(tally: Tally, dataset: Dataset) -> Floats | None:
+def scores_of(tally: Tally, found: Assembled) -> Floats | None:
     """Logged scores, ``[docs]``, if there is one and the same of every document."""
     if "score" not in tally.columns:
         return None
-    found = arrays(
+    pairs = arrays(
         tally.connection,
-        "SELECT d.row, min(low) AS low, max(high) AS high FROM cells AS c "
-        f"JOIN documents AS d USING (query, document) WHERE {tally.in_lists} GROUP BY ALL",
+        f"SELECT pair, min(score) AS low, max(score) AS high FROM {tally.table} "
+        f"WHERE {tally.usable} AND isfinite(score) GROUP BY pair",
     )
-    scores = np.full(dataset.n_documents, np.nan)
-    low, high = (_filled(found[name]) for name in ("low", "high"))
-    scores[np.asarray(found["row"])] = (low + high) / 2
+    rows = found.places.find(np.asarray(pairs["pair"], np.uint64))
+    low, high = (np.asarray(pairs[name], np.float64)[rows >= 0] for name in ("low", "high"))
+    scores = np.full(found.lists.n_documents, np.nan)
+    scores[rows[rows >= 0]] = (low + high) / 2
     varying = int((high - low > 1e-6 * np.maximum(1.0, np.abs(low))).sum())
     missing = int(np.isnan(scores).sum())
     tally.problems.found("varying-scores", varying)
     tally.problems.found("missing-scores", missing)
     return None if varying or missing else scores
-
-
-def _filled(values: NDArray[Any]) -> Floats:
-    """NaN where there is no value."""
-    floats: Floats = np.ma.filled(np.ma.asarray(values, np.float64), np.nan)
-    return floats

@@ -38,18 +38,29 @@ def whole_number(expression: str, kind: str, *, first: int = 1) -> str:
     )
 
 
-def click_value(expression: str, kind: str) -> str:
-    """A click as a number, 0 and 1 or more; NULL where it cannot be told."""
+NO_CLICK, CLICK, CLICKS, UNKNOWN = range(4)
+"""What an impression led to: nothing, a click, several, or something that cannot be told."""
+
+
+def click_state(expression: str, kind: str) -> str:
+    """What an impression led to, by number."""
     if kind.upper() == "BOOLEAN":
-        return f"{expression}::TINYINT"
-    if is_number(kind):
-        return expression
-    word = f"lower(trim({expression}::VARCHAR))"
+        return (
+            f"CASE WHEN {expression} THEN {CLICK} WHEN NOT {expression} THEN 0 ELSE {UNKNOWN} END"
+        )
+    value = expression
+    if not is_number(kind):
+        word = f"lower(trim({expression}::VARCHAR))"
+        value = (
+            f"CASE WHEN {word} IN ('true', 't', 'yes', 'y') THEN 1.0 "
+            f"WHEN {word} IN ('false', 'f', 'no', 'n') THEN 0.0 "
+            f"WHEN regexp_full_match({word}, '[0-9]{{1,9}}([.]0*)?') "
+            f"THEN try_cast({word} AS DOUBLE) END"
+        )
+    strange = "" if is_whole(kind) else f"WHEN isnan(({value})::DOUBLE) THEN {UNKNOWN} "
     return (
-        f"CASE WHEN {word} IN ('1', 'true', 't', 'yes', 'y') THEN 1.0 "
-        f"WHEN {word} IN ('0', 'false', 'f', 'no', 'n') THEN 0.0 "
-        f"WHEN regexp_full_match({word}, '[0-9]{{1,9}}([.]0*)?') "
-        f"THEN try_cast({word} AS DOUBLE) END"
+        f"CASE {strange}WHEN {value} = 0 THEN {NO_CLICK} WHEN {value} = 1 THEN {CLICK} "
+        f"WHEN {value} > 1 THEN {CLICKS} ELSE {UNKNOWN} END"
     )
 
 

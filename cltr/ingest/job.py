@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cltr.errors import DataError, UsageError
-from cltr.ingest.assembly import known_lists, own_lists, propensities_of, scores_of, statistics_of
-from cltr.ingest.interactions import interactions, number_interactions
+from cltr.ingest.assembly import (
+    Assembled,
+    count_alone,
+    count_on,
+    propensities_of,
+    scores_of,
+    statistics_of,
+)
+from cltr.ingest.interactions import interactions
 from cltr.ingest.problems import Problems
 from cltr.ingest.readers import LongReader
 from cltr.ingest.scorefiles import create_scores, match_scores
-from cltr.ingest.sources import Progress, columns_of, expand, plain_errors, silent, workspace
+from cltr.ingest.sources import Progress, columns_of, expand, plain_errors, run, silent, workspace
 from cltr.ingest.summaries import summarise
 from cltr.ingest.tallies import Split, Tally
 from cltr.interfaces import LogReader
@@ -75,20 +82,21 @@ def ingest_log(
     options = options or IngestOptions()
     files = expand([*source.paths, *source.valid])
     with workspace(out.parent, memory=options.memory) as connection, plain_errors(files):
-        tally = count(connection, source, options, progress)
-        log = assemble(tally, source, dataset, name=out.stem)
-        log = replace(log, description=_describe(tally, source, files, options, log))
+        tally = code(connection, source, options, progress)
+        found = count(tally, source, dataset, name=out.stem)
+        log = assemble(tally, source, dataset, found)
+        log = replace(log, description=_describe(tally, source, files, options, log, found))
         if options.sessions:
-            _write_interactions(tally, out, log, dataset, progress)
+            _write_interactions(tally, out, log, found)
         else:
             write_log(out, log)
     return report(log, out, seconds=time.perf_counter() - began)
 
 
-def count(
+def code(
     connection: "Connection", source: Source, options: IngestOptions, progress: Progress = silent
 ) -> Tally:
-    """Read and count a log; its tables are then in the connection."""
+    """Read a log; its tables are then in the connection."""
     query = source.reader.select(connection, list(source.paths))
     split = options.split
     if source.valid:
@@ -101,9 +109,8 @@ def count(
     files = expand([*source.paths, *source.valid])
     # Text is parsed once; Parquet is read again by each pass, which is faster than keeping it.
     kept = not all(path.suffix.lower() in (".parquet", ".pq") for path in files)
-    progress("reading", 0.0)
-    connection.execute(f"CREATE OR REPLACE TEMP {'TABLE' if kept else 'VIEW'} raw AS {query}")
-    progress("reading", 1.0)
+    what = "TABLE" if kept else "TEMP VIEW"
+    run(connection, f"CREATE OR REPLACE {what} raw AS {query}", "parsing", progress)
     tally = Tally(
         connection,
         Problems(str(files[0]), options.actions),
@@ -111,25 +118,32 @@ def count(
         split,
         top_k=options.top_k,
         numbered=kept and len(files) == 1 and isinstance(source.reader, LongReader),
+        keeps_context=options.sessions,
         progress=progress,
     )
-    tally.count()
+    tally.code()
     return tally
 
 
-def assemble(tally: Tally, source: Source, dataset: Dataset | None, *, name: str) -> LogFile:
-    """The log as arrays, on a data set's documents or on lists of its own."""
+def count(
+    tally: Tally, source: Source, dataset: Dataset | None = None, *, name: str = "log"
+) -> Assembled:
+    """Count a log, on a data set's documents or on lists of its own."""
     if source.production is not None:
         create_scores(tally.connection, source.production)
     if dataset is None:
-        lists = own_lists(tally, name=name, offered=source.production is not None)
-    else:
-        lists = dataset
-        known_lists(tally, dataset)
-        _check_matches(tally, dataset)
-    statistics = statistics_of(tally, lists, shared=dataset is None)
+        return count_alone(tally, name=name, offered=source.production is not None)
+    found = count_on(tally, dataset)
+    _check_matches(tally, dataset, found)
+    return found
+
+
+def assemble(tally: Tally, source: Source, dataset: Dataset | None, found: Assembled) -> LogFile:
+    """The log as arrays."""
+    lists = found.lists
+    statistics = statistics_of(tally, found)
     _check_split(tally, statistics)
-    scores = scores_of(tally, lists)
+    scores = scores_of(tally, found)
     if source.production is not None:
         scores = match_scores(tally.connection, source.production, lists)
     shown = sum(int((part.impressions.sum(-1) > 0).sum()) for part in _apart(statistics, dataset))
@@ -139,7 +153,7 @@ def assemble(tally: Tally, source: Source, dataset: Dataset | None, *, name: str
         scores,
         fingerprint=lists.fingerprint,
         lists=None if dataset is not None else lists,
-        propensities=propensities_of(tally, lists),
+        propensities=propensities_of(tally, found),
     )
 
 
@@ -157,23 +171,19 @@ def _listed(lists: Dataset, dataset: Dataset | None) -> int:
     return sum(lists.part(split).n_documents for split in ("train", "valid"))
 
 
-def _check_matches(tally: Tally, dataset: Dataset) -> None:
+def _check_matches(tally: Tally, dataset: Dataset, found: Assembled) -> None:
     """Impressions on documents or queries that cannot be used with the data set."""
-    counted = f"FROM cells LEFT JOIN documents USING (query, document) WHERE {tally.in_lists}"
-    last = dataset.documents_of("valid").stop
-    total, unknown, tested = tally.row(
-        f"SELECT sum(shown), sum(shown) FILTER (row IS NULL), sum(shown) FILTER (row >= {last}) "
-        f"{counted}"
-    )
-    if unknown == total:
-        query, document = tally.row(f"SELECT query::VARCHAR, document::VARCHAR {counted} LIMIT 1")
+    from cltr.ingest import counting_kernel as kernel
+
+    if not len(found.pairs):
+        query, document = tally.row("SELECT query::VARCHAR, document::VARCHAR FROM names LIMIT 1")
         raise DataError(
             f"{tally.problems.where}: no document of the log is in '{dataset.name}'; the log has "
             f"query '{query}' and document '{document}', the data set query "
             f"'{dataset.query_ids[0]}' and document '{dataset.document_ids[0]}'"
         )
-    tally.problems.found("unknown-documents", unknown)
-    tally.problems.found("test-queries", tested)
+    tally.problems.found("unknown-documents", found.counted.of(kernel.UNKNOWN))
+    tally.problems.found("test-queries", found.counted.of(kernel.TESTED))
 
 
 def _check_split(tally: Tally, statistics: Mapping[str, ClickStatistics]) -> None:
@@ -183,35 +193,27 @@ def _check_split(tally: Tally, statistics: Mapping[str, ClickStatistics]) -> Non
             raise DataError(f"{tally.problems.where}: no {split} interactions; {advice}")
 
 
-def _write_interactions(
-    tally: Tally, out: Path, log: LogFile, dataset: Dataset | None, progress: Progress
-) -> None:
+def _write_interactions(tally: Tally, out: Path, log: LogFile, found: Assembled) -> None:
     if not tally.has_sessions:
         raise UsageError("--sessions: the log has no sessions, only single impressions")
-    lists = dataset or log.lists
-    assert lists is not None
-    counts = number_interactions(tally, lists, shared=dataset is None)
-    total, done = sum(counts.values()), 0
-
-    def written(n: int) -> None:
-        nonlocal done
-        done += n
-        progress("writing", done / max(total, 1))
-
     write_sessions(
         out,
         log,
         {
-            split: (counts.get(split, 0), interactions(tally, lists, split))
-            for split in log.statistics
+            split: (part.n_interactions, interactions(tally, found, split))
+            for split, part in log.statistics.items()
         },
         {split: part.offsets for split, part in log.statistics.items()},
-        progress=written,
     )
 
 
 def _describe(
-    tally: Tally, source: Source, files: list[Path], options: IngestOptions, log: LogFile
+    tally: Tally,
+    source: Source,
+    files: list[Path],
+    options: IngestOptions,
+    log: LogFile,
+    found: Assembled,
 ) -> dict[str, Any]:
     return {
         "format": source.reader.name,
@@ -226,7 +228,7 @@ def _describe(
             "seed": tally.split.seed,
         },
         "problems": tally.problems.table(),
-        "interactions": summarise(tally),
+        "interactions": summarise(tally, found.counted),
     }
 
 

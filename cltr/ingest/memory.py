@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cltr.errors import UsageError
-from cltr.ingest.assembly import known_lists, own_lists
-from cltr.ingest.interactions import interactions, number_interactions
+from cltr.ingest.assembly import count_alone, count_on
+from cltr.ingest.interactions import interactions
 from cltr.ingest.problems import Problems, parse_actions
 from cltr.ingest.readers import LongReader
 from cltr.ingest.sources import columns_of, expand, plain_errors, workspace
@@ -75,18 +75,23 @@ def _read(
     with workspace() as connection, plain_errors([Path(where)]):
         connection.execute(f"CREATE TEMP VIEW raw AS {select(connection)}")
         columns = columns_of(connection, "SELECT * FROM raw")
-        tally = Tally(connection, Problems(where, parse_actions(on)), columns, Split(share=0.0))
+        tally = Tally(
+            connection,
+            Problems(where, parse_actions(on)),
+            columns,
+            Split(share=0.0),
+            keeps_context=True,
+        )
         if not tally.has_sessions:
             raise UsageError(f"{where}: has no sessions; single impressions are no interactions")
-        tally.count()
+        tally.code()
         if dataset is None:
-            lists = own_lists(tally, name=Path(where).stem)
+            found = count_alone(tally, name=Path(where).stem)
         else:
             n = dataset.n_queries
-            lists = replace(dataset, splits={"train": (0, n), "valid": (n, n), "test": (n, n)})
-            known_lists(tally, lists)
-        number_interactions(tally, lists, shared=True)
-        return _together(list(interactions(tally, lists, "train")), tally, lists)
+            whole = replace(dataset, splits={"train": (0, n), "valid": (n, n), "test": (n, n)})
+            found = count_on(tally, whole)
+        return _together(list(interactions(tally, found, "train")), tally, found.lists)
 
 
 def _together(chunks: list[ClickLog], tally: Tally, lists: Dataset) -> ClickLog:

@@ -33,7 +33,7 @@ def create_scores(connection: "Connection", path: Path) -> None:
         # A bare cast would be left to duckdb's CSV reader, which refuses what is no number.
         score = f"try_cast(trim({names['score']}::VARCHAR) AS DOUBLE)"
         connection.execute(
-            "CREATE OR REPLACE TEMP TABLE production AS "
+            "CREATE OR REPLACE TABLE production AS "
             f"SELECT {names['query']}::VARCHAR AS query, {names['document']}::VARCHAR AS document, "
             f"min({score}) AS score, max({score}) AS other, "
             f"count_if(isfinite({score}) IS NOT true) AS bad FROM ({table}) GROUP BY ALL"
