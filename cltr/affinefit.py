@@ -162,6 +162,22 @@ def fit_cells(
     )
 
 
+def spread_over_documents(successes: Floats, trials: Floats) -> Spread:
+    """How a probability varies over documents, beyond what chance does, from counts of each.
+
+    Example:
+        >>> successes, trials = np.tile([25.0, 75.0], 50), np.full(100, 100.0)
+        >>> round(spread_over_documents(successes, trials).mean, 2)
+        0.5
+    """
+    keys = np.flatnonzero(trials)
+    if not len(keys):
+        return Spread(0.5, 1.0)
+    offsets = np.array([0, len(trials)])
+    counts = CellCounts(keys, trials[keys], successes[keys], 1, offsets)
+    return Climber(counts, Affine(np.ones(1), np.zeros(1))).spread()
+
+
 def spread_of(parameters: Parameters, name: str = "relevance") -> Spread:
     """How a fitted number varies over documents."""
     return Spread(parameters.unseen[name], parameters.strength[name])

@@ -16,8 +16,8 @@ from numba import njit, prange
 
 BLOCKS = 64
 """Into how many parts the documents are cut; more than any number of cores."""
-NEGLIGIBLE = 1e-14
-"""Shares of a level below this leave no trace in a sum of doubles."""
+NEGLIGIBLE = -37.0
+"""Logarithm of a share that leaves no trace beside 1 in a sum of doubles."""
 _JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
@@ -95,35 +95,40 @@ def integrate(starts, cells, shown, clicked, strata, log_click, log_skip, log_we
         for d in range(block * n // BLOCKS, (block + 1) * n // BLOCKS):
             if starts[d] == starts[d + 1]:
                 continue
+            stratum = strata[d]
             for level in range(n_levels):
-                share[level] = log_weights[strata[d], level]
+                share[level] = log_weights[stratum, level]
             for i in range(starts[d], starts[d + 1]):
-                j, clicks, skips = cells[i], clicked[i], shown[i] - clicked[i]
+                clicks, skips = clicked[i], shown[i] - clicked[i]
                 if clicks > 0.0:
+                    logs = log_click[cells[i]]
                     for level in range(n_levels):
-                        share[level] += clicks * log_click[j, level]
+                        share[level] += clicks * logs[level]
                 if skips > 0.0:
+                    logs = log_skip[cells[i]]
                     for level in range(n_levels):
-                        share[level] += skips * log_skip[j, level]
+                        share[level] += skips * logs[level]
             highest = share[0]
             for level in range(n_levels):
                 highest = max(highest, share[level])
             total = 0.0
-            for level in range(n_levels):
-                share[level] = math.exp(share[level] - highest)
-                total += share[level]
-            values[block] += highest + math.log(total)
             first, last = n_levels, 0  # levels that matter lie between these
             for level in range(n_levels):
-                share[level] /= total
-                documents[block, strata[d], level] += share[level]
-                if share[level] > NEGLIGIBLE:
+                below = share[level] - highest
+                share[level] = 0.0
+                if below > NEGLIGIBLE:
+                    share[level] = math.exp(below)
+                    total += share[level]
                     first, last = min(first, level), level + 1
+            values[block] += highest + math.log(total)
+            for level in range(first, last):
+                share[level] /= total
+                documents[block, stratum, level] += share[level]
             for i in range(starts[d], starts[d + 1]):
-                j = cells[i]
+                click_sums, shown_sums = sums[block, 0, cells[i]], sums[block, 1, cells[i]]
                 for level in range(first, last):
-                    sums[block, 0, j, level] += clicked[i] * share[level]
-                    sums[block, 1, j, level] += shown[i] * share[level]
+                    click_sums[level] += clicked[i] * share[level]
+                    shown_sums[level] += shown[i] * share[level]
     return sums.sum(0), documents.sum(0), values.sum()
 
 

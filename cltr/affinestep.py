@@ -8,16 +8,18 @@ import numpy as np
 from cltr.cells import CellCounts
 from cltr.fitting import Climb, Convergence, FitOptions, State, Step, Threads, climb, leap
 from cltr.relevance import Estimate, Regression, Spread, Table
-from cltr.types import Affine, Floats, Integers
+from cltr.types import Affine, Booleans, Floats, Integers
 
-LEVELS = 41
+LEVELS = 21
 """Levels of relevance that are integrated over, denser towards 0 and 1."""
-HEAVY = 500
+HEAVY = 200
 """Impressions from which a document has a relevance of its own."""
 STRATA = 5
 """Documents shown higher have a distribution of their own: rankers put better ones there."""
 CELL_SMOOTHING = 1.0
 """Impressions that the start is worth in each cell, for cells that hardly ever came."""
+SAMPLE = 30_000
+"""Entries on which a climb begins where there are far more."""
 ROUNDS = 5
 """Updates of the cells on one pass over the documents."""
 
@@ -32,18 +34,27 @@ class Summit(NamedTuple):
     impressions: Floats
     """How many impressions have that relevance."""
     convergence: Convergence
+    strata: Floats
+    """Expected documents of levels by stratum, ``[strata, levels]``."""
 
 
 class Climber:
     r"""EM from a start. Its cells are :math:`A = \alpha + \beta` and :math:`\beta / A`.
 
-    Each may be anything in [0, 1], so no extrapolated step can leave what is allowed.
+    Each may be anything in [0, 1], so no extrapolated step can leave what is allowed. Cells that
+    are ``fixed`` stay as they start, and only relevance is fitted.
     """
 
     def __init__(
-        self, counts: CellCounts, start: Affine, *, smoothing: float = CELL_SMOOTHING
+        self,
+        counts: CellCounts,
+        start: Affine,
+        *,
+        smoothing: float = CELL_SMOOTHING,
+        fixed: bool = False,
     ) -> None:
         self.counts = counts
+        self.fixed = fixed
         self.start = start
         self.shown = counts.by_document(counts.impressions)
         self.by_cell = counts.by_cell(counts.impressions)
@@ -81,22 +92,18 @@ class Climber:
         (above, share, relevance), convergence = self.tabulate(network, options)
         affine = Affine(above * (1.0 - share), above * share)
         seen = (self.shown > 0).astype(np.float64)
-        return Summit(affine, relevance, seen, self.shown, convergence)
+        return Summit(affine, relevance, seen, self.shown, convergence, np.empty((0, 0)))
 
-    def integrate(self, options: FitOptions, *, fixed: bool = False) -> Summit:
-        """A distribution of relevance, and a relevance for documents with many impressions.
-
-        Args:
-            options: iterations and tolerance.
-            fixed: keep the cells as they start, and fit relevance only.
-        """
+    def integrate(self, options: FitOptions) -> Summit:
+        """A distribution of relevance, and a relevance for documents with many impressions."""
         from cltr import affinefit_kernel
 
         heavy = self.shown >= HEAVY
-        light, many = self.counts.only(~heavy), self.counts.only(heavy)
-        light_arrays, many_arrays = light.arrays, many.arrays
+        light_arrays = self.counts.only(~heavy).arrays
+        heavy_arrays = self.counts.only(heavy).arrays
+        seen = heavy & (self.shown > 0)
         strata, levels = self._strata(~heavy & (self.shown > 0)), levels_of_relevance()
-        rounds = 1 if heavy.any() else ROUNDS
+        rounds = 0 if self.fixed else 1 if heavy.any() else ROUNDS
 
         def passes(state: State) -> tuple[Floats, Floats, Floats, Floats, float]:
             above, share, weights, relevance = state
@@ -104,34 +111,65 @@ class Climber:
             with np.errstate(divide="ignore"):
                 logs = np.log(clicks), np.log(skips), np.log(_normalised(weights))
             sums, documents, value = affinefit_kernel.integrate(*light_arrays, strata, *logs)
-            hits, own, more = affinefit_kernel.expect(*many_arrays, above, above * share, relevance)
+            hits, own, more = affinefit_kernel.expect(
+                *heavy_arrays, above, above * share, relevance
+            )
             return sums, documents, hits, own, value + more
 
         def step(state: State) -> tuple[State, float]:
             above, share, _, relevance = state
             sums, documents, hits, own, value = passes(state)
             value += self._penalty(above, share)
-            for _ in range(0 if fixed else rounds):
+            for _ in range(rounds):
                 expected = own + _expected(sums, above, share, levels)
                 above, share = self._cells(share, expected)
-            moved = np.divide(hits, self.shown, out=relevance.copy(), where=heavy)
+            moved = np.divide(hits, self.shown, out=relevance.copy(), where=seen)
             return (above, share, _normalised(documents), moved.clip(0.0, 1.0)), value
 
-        weights = np.full((STRATA, LEVELS), 1.0 / LEVELS)
-        first = (self.above, self.share, weights, np.full(len(heavy), self.mean))
-        (above, share, weights, relevance), convergence = self._walk(leap, step, first, options)
-        sums, documents, *_ = passes((above, share, weights, relevance))
+        summit = self._walk(leap, step, self._first(heavy, options), options)
+        above, share, _, relevance = summit.state
+        sums, documents, *_ = passes(summit.state)
         return Summit(
             Affine(above * (1.0 - share), above * share),
             np.concatenate([levels, relevance[heavy]]),
             np.concatenate([documents.sum(0), np.ones(heavy.sum())]),
             np.concatenate([sums[1].sum(0), self.shown[heavy]]),
-            convergence,
+            summit.convergence,
+            documents,
         )
+
+    def _first(self, heavy: Booleans, options: FitOptions) -> State:
+        """Where to start: on a large log, where a tenth of its documents leads."""
+        above, share, weights = self.above, self.share, np.ones((STRATA, LEVELS))
+        relevance = np.full(len(heavy), self.mean)
+        stride = min(10, len(self.counts.keys) // SAMPLE)
+        if stride < 2:
+            return above, share, _normalised(weights), relevance
+        rough = options.model_copy(update={"tolerance": 10 * options.tolerance})
+        sample = self._sample(stride).integrate(rough)
+        above = sample.affine.examination + sample.affine.trust
+        if heavy.any():
+            from cltr import affinefit_kernel
+
+            found = affinefit_kernel.likeliest(
+                *self.counts.only(heavy).arrays, above, sample.affine.trust, 0.0, self.mean
+            )
+            relevance = found.clip(1e-6, 1.0 - 1e-6)
+        weights = _normalised(sample.strata + 1e-3)
+        return above, sample.affine.trust / np.maximum(above, 1e-12), weights, relevance
+
+    def _sample(self, stride: int) -> "Climber":
+        """The same climb on one in so many documents, always the same ones."""
+        seen = np.flatnonzero(self.shown)
+        chosen = np.random.default_rng(0).permutation(seen)[: len(seen) // stride]
+        counts = self.counts.only(np.isin(np.arange(len(self.shown)), chosen))
+        return Climber(counts, self.start, smoothing=self.smoothing, fixed=self.fixed)
 
     def spread(self) -> Spread:
         """Mean and spread of relevance over documents, were the start right."""
-        found = self.integrate(FitOptions(tolerance=1e-5), fixed=True)
+        sample = self._sample(max(1, round(len(self.counts.keys) / SAMPLE)))
+        sample.fixed = True
+        found = sample.integrate(FitOptions(tolerance=1e-6))
         if not found.documents.sum() > 0:
             return Spread(0.5, 1.0)
         mean = np.average(found.levels, weights=found.documents)
@@ -144,14 +182,15 @@ class Climber:
         with Threads(len(self.counts.keys)):
             return walk(step, first, iterations=options.iterations, tolerance=options.tolerance)
 
-    def _strata(self, which: np.ndarray) -> Integers:
+    def _strata(self, which: Booleans) -> Integers:
         """Of documents, by how much they were examined on average, were the start right."""
         counts = self.counts
         examined = counts.by_document(counts.impressions * self.start.examination[counts.cells])
         mean = examined / np.maximum(self.shown, 1.0)
         order = np.flatnonzero(which)[np.argsort(mean[which], kind="stable")]
         strata = np.zeros(len(mean), np.int64)
-        strata[order] = np.arange(len(order)) * STRATA // max(len(order), 1)
+        if len(order) and mean[order[0]] < mean[order[-1]]:
+            strata[order] = np.arange(len(order)) * STRATA // len(order)
         return strata
 
     def _penalty(self, above: Floats, share: Floats) -> float:

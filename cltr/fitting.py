@@ -18,6 +18,8 @@ State: TypeAlias = tuple[Floats, ...]
 Step: TypeAlias = Callable[[State], tuple[State, float]]
 """One step of EM: the next state, and the objective of the state that it was given."""
 
+NATS = 1e4
+"""Added to the objective when its gain is judged: on a small log, 0.001 decides nothing."""
 SMALL = 200_000
 """Numbers to go through, below which work is small."""
 
@@ -180,7 +182,7 @@ def leap(step: Step, state: State, *, iterations: int, tolerance: float) -> Clim
 
 
 def _settled(before: float, after: float, tolerance: float) -> bool:
-    return after - before <= tolerance * (1.0 + abs(after))
+    return after - before <= tolerance * (NATS + abs(after))
 
 
 def _extrapolate(start: State, first: State, second: State) -> State:

@@ -97,34 +97,6 @@ class Spread(NamedTuple):
         strength = mean * (1.0 - mean) / max(variance, 1e-12) - 1.0
         return cls(mean, float(np.clip(strength, *STRENGTH)))
 
-    @classmethod
-    def of_counts(cls, successes: Floats, trials: Floats) -> "Spread":
-        r"""By moments: what documents differ by beyond what chance would do.
-
-        With a beta distribution over documents :math:`Var(s/n) = p(1-p)(1 + (n-1)\rho)/n` and
-        strength :math:`1/\rho - 1`; documents are weighted by the inverse of that variance.
-
-        Example:
-            >>> Spread.of_counts(np.array([50.0, 150.0]), np.array([200.0, 200.0])).mean
-            0.5
-        """
-        hits, n = successes[trials > 0], trials[trials > 0]
-        if len(n) < 2 or hits.sum() == 0 or hits.sum() == n.sum():
-            return cls(float((hits.sum() + 0.5) / (n.sum() + 1.0)), 1.0)
-        alike = 0.0
-        for _ in range(20):
-            weights = n / (1.0 + (n - 1.0) * alike)
-            mean = float((weights * hits / n).sum() / weights.sum())
-            unit = mean * (1.0 - mean)
-            spent = weights * (1.0 - weights / weights.sum())
-            chance = unit * (spent / n).sum()
-            beyond = unit * (spent * (n - 1.0) / n).sum()
-            found = (weights * (hits / n - mean) ** 2).sum()
-            alike = float(np.clip((found - chance) / max(beyond, 1e-12), 0.0, 1.0))
-        low, high = STRENGTH
-        strength = float(np.clip(1.0 / max(alike, 1e-12) - 1.0, low, high))
-        return cls(float(np.clip(mean, 1e-6, 1.0 - 1e-6)), strength)
-
     def table(self, smoothing: "float | str") -> Table:
         """The table with this prior, as strong as asked for, or as documents are alike."""
         return Table(self.strength if isinstance(smoothing, str) else smoothing, self.mean)

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cltr import affinestep
-from cltr.affinefit import fit_affine, infer_relevance, rescale, scale_ends
+from cltr.affinefit import (
+    fit_affine,
+    infer_relevance,
+    rescale,
+    scale_ends,
+    spread_over_documents,
+)
 from cltr.affinestep import Climber, levels_of_relevance
 from cltr.cells import CellCounts
 from cltr.clickmodels import PositionBased, TrustBias
@@ -280,3 +286,30 @@ def test_infer_uses_the_options_where_nothing_was_fitted():
     counts = counts_of(statistics)
     direct = infer_relevance(counts, affine, Spread(0.5, 1.0), smoothing=0.0)
     assert model.infer(statistics) == pytest.approx(direct)
+
+
+@pytest.mark.parametrize(("a", "b"), [(2.0, 6.0), (0.5, 0.5), (20.0, 5.0)])
+def test_the_spread_of_a_beta_distribution_is_found(a, b):
+    rng = np.random.default_rng(0)
+    trials = rng.integers(1, 40, size=5000).astype(np.float64)
+    successes = rng.binomial(trials.astype(int), rng.beta(a, b, size=5000)).astype(np.float64)
+    found = spread_over_documents(successes, trials)
+    assert found.mean == pytest.approx(a / (a + b), abs=0.02)
+    assert found.strength == pytest.approx(a + b, rel=0.15)
+
+
+def test_documents_that_are_alike_have_a_strong_mean():
+    rng = np.random.default_rng(0)
+    successes = rng.binomial(20, 0.3, size=500).astype(np.float64)
+    assert spread_over_documents(successes, np.full(500, 20.0)).strength > 50
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "mean"),
+    [([0.0, 0.0], [5.0, 3.0], 0.0), ([3.0, 2.0], [3.0, 2.0], 1.0), ([], [], 0.5)],
+)
+def test_spread_where_nothing_varies(successes, trials, mean):
+    found = spread_over_documents(np.array(successes), np.array(trials))
+    assert 0 < found.mean < 1
+    assert found.mean == pytest.approx(mean, abs=0.05)
+    assert found.strength > 0

@@ -87,31 +87,6 @@ def test_relevance_moves_to_its_new_scale():
     assert found == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
 
 
-@pytest.mark.parametrize(("a", "b"), [(2.0, 6.0), (0.5, 0.5), (20.0, 5.0)])
-def test_the_spread_of_a_beta_distribution_is_found(a, b):
-    rng = np.random.default_rng(0)
-    trials = rng.integers(1, 40, size=20_000).astype(np.float64)
-    successes = rng.binomial(trials.astype(int), rng.beta(a, b, size=20_000)).astype(np.float64)
-    found = Spread.of_counts(successes, trials)
-    assert found.mean == pytest.approx(a / (a + b), abs=0.01)
-    assert found.strength == pytest.approx(a + b, rel=0.1)
-
-
-def test_documents_that_are_alike_have_a_strong_mean():
-    rng = np.random.default_rng(0)
-    successes = rng.binomial(20, 0.3, size=500).astype(np.float64)
-    assert Spread.of_counts(successes, np.full(500, 20.0)).strength > 100
-
-
-@pytest.mark.parametrize(
-    ("successes", "trials"), [([0.0, 0.0], [5.0, 3.0]), ([3.0, 2.0], [3.0, 2.0]), ([], [])]
-)
-def test_no_spread_where_nothing_varies(successes, trials):
-    found = Spread.of_counts(np.array(successes), np.array(trials))
-    assert 0 < found.mean < 1
-    assert found.strength == 1.0
-
-
 def test_of_moments_is_the_beta_distribution_with_them():
     a, b = 2.0, 3.0
     variance = a * b / ((a + b) ** 2 * (a + b + 1))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cltr.affinefit import require_features, spread_of
+from cltr.affinefit import require_features, spread_of, spread_over_documents
 from cltr.cells import totals
 from cltr.errors import DataError, UnsupportedError
 from cltr.fitting import (
@@ -91,7 +91,8 @@ def fit_chain(model: ChainModel, counts: ChainCounts, dataset: Dataset | None = 
     if not counts.clicks.sum() > 0:
         raise DataError("the log has no clicks, so no click model can be fitted to it")
     shared = model.given(len(counts.ended_by_rank))
-    by = _estimates(model, counts, dataset) | _shared_estimates(shared)
+    spreads = {name: _spread(counts, name) for name in model.tables}
+    by = _estimates(model, spreads, dataset) | _shared_estimates(shared)
     documents = _start(model, counts, by)
     if model.closed_form:
         documents, shared = model.maximise(certain(model, counts), documents, shared, by)
@@ -102,8 +103,8 @@ def fit_chain(model: ChainModel, counts: ChainCounts, dataset: Dataset | None = 
     return Parameters(
         shared=shared,
         documents=documents,
-        unseen={name: _spread(counts, name).mean for name in model.tables},
-        strength={name: _spread(counts, name).strength for name in model.tables},
+        unseen={name: spread.mean for name, spread in spreads.items()},
+        strength={name: spread.strength for name, spread in spreads.items()},
         convergence=convergence,
         networks={f"{name}/{key}": w for name, ws in networks.items() for key, w in ws.items()},
         query_ids=None if dataset is None else document_queries(dataset),
@@ -172,15 +173,15 @@ def _start(model: ChainModel, counts: ChainCounts, by: Mapping[str, Estimate]) -
 
 
 def _estimates(
-    model: ChainModel, counts: ChainCounts, dataset: Dataset | None
+    model: ChainModel, spreads: Mapping[str, Spread], dataset: Dataset | None
 ) -> dict[str, Estimate]:
     options = model.options
     if options.relevance == "table":
-        return {name: _spread(counts, name).table(options.smoothing) for name in model.tables}
+        return {name: spread.table(options.smoothing) for name, spread in spreads.items()}
     features = require_features(dataset)
     return {
-        name: Regression(features, prior=_spread(counts, name).mean, hidden=options.hidden)
-        for name in model.tables
+        name: Regression(features, prior=spread.mean, hidden=options.hidden)
+        for name, spread in spreads.items()
     }
 
 
@@ -192,8 +193,8 @@ def _spread(counts: ChainCounts, name: str) -> Spread:
     """Of attraction or satisfaction over documents, were reading to end at the last click."""
     if name == "attraction":
         read = counts.clicks + counts.skips + counts.abandoned
-        return Spread.of_counts(counts.clicks, read)
-    return Spread.of_counts(counts.ended, counts.ended + counts.continued)
+        return spread_over_documents(counts.clicks, read)
+    return spread_over_documents(counts.ended, counts.ended + counts.continued)
 
 
 def _followed(model: ChainModel, counts: ChainCounts) -> tuple[Floats, Floats]:

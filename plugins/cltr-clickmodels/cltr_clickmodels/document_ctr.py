@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cltr.affinefit import require_features, spread_of
+from cltr.affinefit import require_features, spread_of, spread_over_documents
 from cltr.fitting import Convergence, FitOptions, Parameters, document_queries
 from cltr.interfaces import ClickModel
-from cltr.relevance import Regression, Spread
+from cltr.relevance import Regression
 from cltr.types import Affine, ClickStatistics, Dataset, Floats
 
 
@@ -37,7 +37,7 @@ class DocumentCTR(ClickModel):
 
     def fit(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Parameters:
         clicks, shown = _by_document(counts)
-        spread = Spread.of_counts(clicks, shown)
+        spread = spread_over_documents(clicks, shown)
         network = None
         if self.options.relevance == "regression":
             features = require_features(dataset)
@@ -59,7 +59,7 @@ class DocumentCTR(ClickModel):
         if self.fitted is not None and self.fitted.networks:
             return self.relevance(dataset)
         clicks, shown = _by_document(counts)
-        spread = spread_of(self.fitted) if self.fitted else Spread.of_counts(clicks, shown)
+        spread = spread_of(self.fitted) if self.fitted else spread_over_documents(clicks, shown)
         return spread.table(self.options.smoothing).update(clicks, shown)
 
 
