@@ -251,12 +251,28 @@ def learn(
     statistics: dict[str, ClickStatistics],
     progress: Progress,
     *,
+    rewarded: Rewarded | None = None,
     state: TrainingState | None = None,
     on_epoch: Any = lambda state: None,
 ) -> Learned:
-    """[2]..[6] From click statistics to a policy."""
+    """[2]..[6] From click statistics to a policy.
+
+    Args:
+        config: of the run.
+        parts: of the run.
+        dataset: the lists.
+        production: what is known of it.
+        statistics: of training and validation queries.
+        progress: told of stages and epochs.
+        rewarded: what :func:`reward_clicks` made of the same clicks before, if it did.
+        state: go on from here.
+        on_epoch: called after the start and after every epoch.
+    """
     progress.stage("rewards")
-    rewarded = reward_clicks(config, parts, dataset, production, statistics)
+    if rewarded is None:
+        rewarded = reward_clicks(config, parts, dataset, production, statistics)
+    else:
+        prepare(config, parts, n_interactions=statistics["train"].n_interactions)
     splits = {split: rewarded.logged(split) for split in LOGGED}
     progress.stage("training")
     trainer = Trainer(

@@ -6,7 +6,7 @@ interrupted goes on to the same result from its last finished epoch.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -42,6 +42,11 @@ class TrainingOptions(Options):
     )
     batch_queries: int = Field(
         32, ge=1, description="queries in a step; fewer are more and noisier steps."
+    )
+    keep: Literal["best", "last"] = Field(
+        "best",
+        description="which epoch's weights to keep: the best by validation clicks, the start "
+        "among them, or the last.",
     )
 
 
@@ -88,7 +93,7 @@ class Trainer:
         state: TrainingState | None = None,
         on_epoch: Callable[[TrainingState], None] = lambda state: None,
     ) -> TrainingState:
-        """Train until the validation value stops rising; leave the best weights in ``module``.
+        """Train until the validation value stops rising; leave the weights to keep in ``module``.
 
         The start counts as a candidate. Without validation all epochs run and the last one counts.
 
@@ -126,7 +131,8 @@ class Trainer:
             state.optimizer = optimizer.state_dict()
             self._judge(module, training, validation, state)
             on_epoch(state)
-        module.load_state_dict(state.best_weights)
+        if self.options.keep == "best":
+            module.load_state_dict(state.best_weights)
         return state
 
     def value(self, module: "torch.nn.Module", split: LoggedQueries) -> dict[str, float]:

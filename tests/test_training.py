@@ -295,6 +295,14 @@ def test_the_best_epoch_is_restored_and_patience_counts_from_it():
     assert loop.value(module, split)["value"] == values[best]
 
 
+def test_the_last_epoch_is_kept_where_asked_for():
+    split, module = logged(), Curved()
+    loop = trainer(ranker=Turning(up=3), epochs=50, patience=5, batch_queries=100, keep="last")
+    state = loop.train(module, split, split)
+    assert state.best_epoch < state.epoch
+    np.testing.assert_array_equal(weights_of(module), state.weights["weight"].numpy())
+
+
 def test_an_equal_value_is_no_better():
     split = logged()
     state = trainer(ranker=Fixed(), epochs=9, patience=3).train(Curved(), split, split)
