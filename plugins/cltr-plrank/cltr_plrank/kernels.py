@@ -110,34 +110,92 @@ def _gradient_of_list(scores, order, rankings, labels, weights, direct, common, 
     stamps = np.full(n, -1)
     ranked = np.empty(depth, np.int64)
     remaining = np.empty(depth)
-    shared_own = np.zeros(depth + 1)
-    shared_common = np.zeros(depth + 1)
+    shared = np.zeros((2, depth + 1))
     for s in range(n_samples):
         for k in range(depth):
             ranked[k] = places[rankings[s, k]]
         first = masses(rates, tails, ranked, stamps, s, remaining)
-        own = 0.0
-        pulled = 0.0
-        for k in range(depth):
-            own += weights[k] / remaining[k]
-            pulled += common[s, k] / remaining[k]
-            document = rankings[s, k]
-            rate = rates[ranked[k]]
-            out[document] += direct[s, k] + rate * (labels[document] * own - pulled)
-        shared_own[first] += own
-        shared_common[first] += pulled
-        for k in range(depth):
-            if ranked[k] > first:  # it will get the shared sums below, but had its own
-                document = rankings[s, k]
-                out[document] -= rates[ranked[k]] * (labels[document] * own - pulled)
+        _add(
+            rankings[s],
+            ranked,
+            rates,
+            remaining,
+            first,
+            labels,
+            weights,
+            direct[s],
+            common[s],
+            shared,
+            out,
+        )
+    _share_out(order, rates, labels, shared, n_samples, out)
+
+
+@njit(**_JIT)
+def _add(ranking, ranked, rates, remaining, first, labels, weights, direct, common, shared, out):
+    """Add one ranking: to its own documents at once, to the others by ``shared``."""
     own = 0.0
     pulled = 0.0
-    for p in range(n):
-        if p <= depth:
-            own += shared_own[p]
-            pulled += shared_common[p]
+    for k in range(len(ranked)):
+        own += weights[k] / remaining[k]
+        pulled += common[k] / remaining[k]
+        document = ranking[k]
+        rate = rates[ranked[k]]
+        out[document] += direct[k] + rate * (labels[document] * own - pulled)
+    shared[0, first] += own
+    shared[1, first] += pulled
+    for k in range(len(ranked)):
+        if ranked[k] > first:  # it will get the shared sums later, but had its own
+            document = ranking[k]
+            out[document] -= rates[ranked[k]] * (labels[document] * own - pulled)
+
+
+@njit(**_JIT)
+def _share_out(order, rates, labels, shared, n_samples, out):
+    own = 0.0
+    pulled = 0.0
+    for p in range(len(order)):
+        if p < shared.shape[1]:
+            own += shared[0, p]
+            pulled += shared[1, p]
         out[order[p]] += rates[p] * (labels[order[p]] * own - pulled)
         out[order[p]] /= n_samples
+
+
+@njit(parallel=True, **_JIT)
+def pl_rank(scores, lengths, order, rankings, labels, weights, out):
+    """PL-Rank-3: :func:`gradient` with what comes behind and from each rank on, in one pass."""
+    for q in prange(len(lengths)):
+        n = lengths[q]
+        depth = min(n, rankings.shape[2])
+        if n > 0:
+            places = np.empty(n, np.int64)
+            rates, tails = sorted_rates(scores[q], order[q, :n], places)
+            stamps = np.full(n, -1)
+            ranked = np.empty(depth, np.int64)
+            remaining = np.empty(depth)
+            shared = np.zeros((2, depth + 1))
+            gains = np.zeros(depth + 1)
+            for s in range(rankings.shape[1]):
+                for k in range(depth - 1, -1, -1):
+                    document = rankings[q, s, k]
+                    ranked[k] = places[document]
+                    gains[k] = gains[k + 1] + weights[k] * labels[q, document]
+                first = masses(rates, tails, ranked, stamps, s, remaining)
+                _add(
+                    rankings[q, s],
+                    ranked,
+                    rates,
+                    remaining,
+                    first,
+                    labels[q],
+                    weights,
+                    gains[1:],
+                    gains[:-1],
+                    shared,
+                    out[q],
+                )
+            _share_out(order[q, :n], rates, labels[q], shared, rankings.shape[1], out[q])
 
 
 @njit(parallel=True, **_JIT)

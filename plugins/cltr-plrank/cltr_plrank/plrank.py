@@ -7,7 +7,7 @@ from pydantic import Field
 
 from cltr.interfaces import Objective
 from cltr.types import Booleans, Floats, Integers
-from cltr_plrank.sampled import Sampled, project, returns_to_go
+from cltr_plrank.sampled import Sampled, falling_order, project, returns_to_go
 
 
 class PLRank(Sampled):
@@ -48,18 +48,12 @@ class PLRank(Sampled):
         objective: Objective,
         rankings: Integers,
     ) -> Floats:
-        labels = self._labels(objective, mask)
-        gains = returns_to_go(rankings, labels, rank_weights)
-        later = np.zeros_like(gains)
-        later[..., :-1] = gains[..., 1:]
-        return project(
+        return pl_rank(
             scores,
             mask,
             rank_weights,
             rankings,
-            direct=later,
-            common=gains,
-            labels=labels,
+            labels=self._labels(objective, mask),
             by_document=self.by_document,
         )
 
@@ -109,6 +103,46 @@ class PLRank2(PLRank):
 
     name = "pl-rank-2"
     by_document = True
+
+
+def pl_rank(
+    scores: Floats,
+    mask: Booleans,
+    rank_weights: Floats,
+    rankings: Integers,
+    *,
+    labels: Floats,
+    by_document: bool = False,
+) -> Floats:
+    """The estimate of PL-Rank-3, or document by document that of PL-Rank-2: the same numbers."""
+    from cltr_plrank import kernels
+
+    if by_document:
+        gains = returns_to_go(rankings, labels, rank_weights)
+        later = np.zeros_like(gains)
+        later[..., :-1] = gains[..., 1:]
+        return project(
+            scores,
+            mask,
+            rank_weights,
+            rankings,
+            direct=later,
+            common=gains,
+            labels=labels,
+            by_document=True,
+        )
+    out = np.zeros(scores.shape)
+    order = falling_order(scores, mask)
+    kernels.pl_rank(
+        np.ascontiguousarray(scores, np.float64),
+        mask.sum(-1),
+        order,
+        rankings,
+        np.ascontiguousarray(labels, np.float64),
+        np.ascontiguousarray(rank_weights, np.float64),
+        out,
+    )
+    return out
 
 
 def centre(labels: Floats, shown: Floats) -> Floats:
