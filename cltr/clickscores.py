@@ -8,14 +8,14 @@ place it is the conditional perplexity. Scores add up, so a log is scored chunk 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cltr.errors import DataError
 from cltr.fitting import add_up
-from cltr.types import Booleans, ClickLog, ClickStatistics, Floats
+from cltr.types import Booleans, ClickLog, ClickStatistics, Floats, Integers, Lists
 
 if TYPE_CHECKING:
     from cltr.interfaces import ClickModel
@@ -46,15 +46,18 @@ class ClickScores:
     """Sum of the log-probabilities given the clicks above."""
     marginal: Floats
     """Sum of the log-probabilities from marginal click probabilities."""
-    interactions: int
+    by_query: Floats
+    """``given_clicks`` of each query, ``[queries]``."""
+    displays: Integers
+    """Interactions of each query, ``[queries]``."""
 
     def __add__(self, other: "ClickScores") -> "ClickScores":
-        return ClickScores(
-            self.shown + other.shown,
-            self.given_clicks + other.given_clicks,
-            self.marginal + other.marginal,
-            self.interactions + other.interactions,
-        )
+        names = [field.name for field in fields(self)]
+        return ClickScores(*(getattr(self, name) + getattr(other, name) for name in names))
+
+    @property
+    def interactions(self) -> int:
+        return int(self.displays.sum())
 
     @property
     def log_likelihood(self) -> float:
@@ -88,38 +91,78 @@ def _perplexity(logs: Floats, shown: Floats) -> Floats:
     return values
 
 
-def score_chunk(model: "ClickModel", chunk: ClickLog) -> ClickScores:
+class Difference(NamedTuple):
+    """Of two models' log-likelihoods, a mean over interactions."""
+
+    value: float
+    standard_error: float
+    """Over queries: interactions of one query share its documents. NaN for a single query."""
+
+
+def difference(first: ClickScores, second: ClickScores) -> Difference:
+    """By how much the first model predicts the same held-out clicks better, and how surely.
+
+    Example:
+        >>> displays, ranks = np.array([10, 10]), np.zeros(1)
+        >>> one = ClickScores(ranks, np.array([-6.0]), ranks, np.array([-2.0, -4.0]), displays)
+        >>> two = ClickScores(ranks, np.array([-9.0]), ranks, np.array([-3.5, -5.5]), displays)
+        >>> difference(one, two)
+        Difference(value=0.15, standard_error=0.0)
+    """
+    apart, displays = first.by_query - second.by_query, first.displays
+    n, queries = max(first.interactions, 1), int((displays > 0).sum())
+    value = float(apart.sum() / n)
+    if queries < 2:
+        return Difference(value, float("nan"))
+    spread = float(((apart - value * displays) ** 2).sum()) * queries / (queries - 1)
+    return Difference(value, float(np.sqrt(spread) / n))
+
+
+def score_chunk(model: "ClickModel", chunk: ClickLog, *, n_queries: int) -> ClickScores:
     """Scores of a fitted model on one chunk of a log."""
     shown = chunk.documents >= 0
 
-    def total(expected: Floats) -> Floats:
+    def logs(expected: Floats) -> Floats:
         inside = np.clip(expected, FLOOR, 1.0 - FLOOR)
-        sums: Floats = log_probability(inside, chunk.clicks, shown).sum(0)
-        return sums
+        return log_probability(inside, chunk.clicks, shown)
 
+    given_clicks = logs(model.predict_given_clicks(chunk))
+    by_query = np.bincount(chunk.queries, given_clicks.sum(1), minlength=n_queries)
     return ClickScores(
         shown.sum(0).astype(np.float64),
-        total(model.predict_given_clicks(chunk)),
-        total(model.predict(chunk)),
-        len(chunk),
+        given_clicks.sum(0),
+        logs(model.predict(chunk)).sum(0),
+        by_query.astype(np.float64, copy=False),
+        np.bincount(chunk.queries, minlength=n_queries),
     )
 
 
-def score_log(model: "ClickModel", chunks: Iterable[ClickLog]) -> ClickScores:
+def score_log(model: "ClickModel", chunks: Iterable[ClickLog], *, n_queries: int) -> ClickScores:
     """Scores of a fitted model on a log, chunk by chunk."""
-    total = add_up(score_chunk(model, chunk) for chunk in chunks)
+    total = add_up(score_chunk(model, chunk, n_queries=n_queries) for chunk in chunks)
     if total is None:
         raise DataError("the log is empty: it has no interactions to score")
     return total
 
 
 def score_statistics(model: "ClickModel", statistics: ClickStatistics) -> ClickScores:
-    """Scores of a fitted model on counts; its clicks must be independent and affine."""
-    examination, trust = model.affine(statistics.top_k)
-    expected = np.clip(model.relevance()[:, None] * examination + trust, FLOOR, 1.0 - FLOOR)
+    """Scores of a fitted model on counts; its clicks must be independent given the list."""
     clicks, shown = statistics.clicks, statistics.impressions
-    logs = (clicks * np.log(expected) + (shown - clicks) * np.log1p(-expected)).sum(0)
-    return ClickScores(shown.sum(0).astype(np.float64), logs, logs, statistics.n_interactions)
+    ranks = np.arange(statistics.top_k)
+    logs = np.zeros(clicks.shape)
+    for rank in ranks:  # lists of one document each, at this rank
+        rows = np.flatnonzero(shown[:, rank])
+        documents = np.where(ranks == rank, rows[:, None], -1)
+        lists = ClickLog(np.zeros_like(rows), documents, np.zeros(documents.shape, bool))
+        expected = np.clip(model.predict(lists)[:, rank], FLOOR, 1.0 - FLOOR)
+        clicked, skipped = clicks[rows, rank], shown[rows, rank] - clicks[rows, rank]
+        logs[rows, rank] = clicked * np.log(expected) + skipped * np.log1p(-expected)
+    sums = logs.sum(0)
+    owners = Lists.of_offsets(statistics.offsets).owners
+    by_query: Floats = np.bincount(owners, logs.sum(1), minlength=len(statistics.displays)).astype(
+        np.float64
+    )
+    return ClickScores(shown.sum(0).astype(np.float64), sums, sums, by_query, statistics.displays)
 
 
 def hold_out(

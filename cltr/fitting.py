@@ -1,6 +1,8 @@
 """Fitting a click model: what may be set, how the climb goes, what it leaves."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -144,12 +146,34 @@ class Climb(NamedTuple):
     convergence: Convergence
 
 
+Watcher: TypeAlias = Callable[[int, float], None]
+"""Told the number of steps so far, and the objective."""
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Tell how climbs go while they go, for progress."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def _tell(values: list[float]) -> None:
+    watcher = _watcher.get()
+    if watcher is not None:
+        watcher(len(values), values[-1])
+
+
 def climb(step: Step, state: State, *, iterations: int, tolerance: float) -> Climb:
     """Repeat steps of EM until they gain little."""
     values: list[float] = []
     while len(values) < iterations:
         state, value = step(state)
         values.append(value)
+        _tell(values)
         if len(values) > 1 and _settled(values[-2], value, tolerance):
             return Climb(state, Convergence(np.array(values), True))
     return Climb(state, Convergence(np.array(values), False))
@@ -169,6 +193,7 @@ def leap(step: Step, state: State, *, iterations: int, tolerance: float) -> Clim
     while len(values) < iterations:
         first, value = step(state)
         values.append(value)
+        _tell(values)
         if _settled(before, value, tolerance):
             return Climb(first, Convergence(np.array(values), True))
         before = value

@@ -29,11 +29,14 @@ class Relation(NamedTuple):
 def relations(affine: Affine) -> Relation:
     """The click probability at each rank as a function of that at the first.
 
+    NaN where relevance changes nothing at the first rank.
+
     Example:
         >>> relations(Affine(np.array([0.4, 0.2]), np.array([0.5, 0.3])))
         Relation(slope=array([1. , 0.5]), intercept=array([0.  , 0.05]))
     """
-    slope = affine.examination / affine.examination[0]
+    first = affine.examination[0]
+    slope = affine.examination / first if first > 0 else np.full(len(affine.trust), np.nan)
     return Relation(slope, affine.trust - slope * affine.trust[0])
 
 

@@ -231,7 +231,8 @@ def read_sessions(
     with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
         if f"{split}/sessions" not in file:
             raise DataError(
-                f"{path}: holds counts only; write the interactions too, with --sessions"
+                f"{path}: holds counts only; keep the interactions too, with cltr simulate "
+                "--sessions or cltr ingest --sessions"
             )
         sessions, offsets = file[f"{split}/sessions"], file[f"{split}/offsets"][...]
         missing = {"queries", "documents", "clicks"} - set(sessions)
@@ -241,6 +242,12 @@ def read_sessions(
             rows = _read_chunk(sessions, slice(start, start + chunk))
             _check_sessions(path, rows, offsets)
             yield rows
+
+
+def has_sessions(path: Path) -> bool:
+    """Whether the log keeps the interactions themselves."""
+    with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
+        return all(f"{split}/sessions" in file for split in SPLITS)
 
 
 def _read_chunk(sessions: h5py.Group, rows: slice) -> ClickLog:

@@ -7,6 +7,7 @@ from cltr.clickmodels import PositionBased, TrustBias
 from cltr.clickscores import (
     FLOOR,
     ClickScores,
+    difference,
     hold_out,
     hold_out_statistics,
     log_probability,
@@ -72,7 +73,7 @@ def fitted(relevance=(0.5, 0.2, 0.1), examination=(1.0, 0.5, 0.25)):
 
 
 def test_scores_arithmetic():
-    scores = score_chunk(fitted(), LOG)
+    scores = score_chunk(fitted(), LOG, n_queries=1)
     p = np.array([[0.5, 0.1, 0.025], [0.2, 0.25, np.nan]])
     logs = np.log(np.where(CLICKS, p, 1 - p))
     assert scores.shown.tolist() == [2.0, 2.0, 1.0]
@@ -84,27 +85,30 @@ def test_scores_arithmetic():
 
 
 def test_perplexity_of_a_coin_is_2_and_of_certainty_1():
-    coin = ClickScores(np.array([8.0]), np.array([8 * np.log(0.5)]), np.array([0.0]), 8)
+    sums, queries = np.array([8 * np.log(0.5)]), np.array([8])
+    coin = ClickScores(np.array([8.0]), sums, np.array([0.0]), sums, queries)
     assert coin.conditional_perplexity == pytest.approx(2.0)
     assert coin.perplexity == 1.0
 
 
 def test_one_impossible_click_does_not_decide_alone():
-    scores = score_chunk(fitted(relevance=(0.0, 0.0, 0.0)), LOG)
+    scores = score_chunk(fitted(relevance=(0.0, 0.0, 0.0)), LOG, n_queries=1)
     assert scores.given_clicks[0] == pytest.approx(np.log(FLOOR) + np.log1p(-FLOOR))
 
 
 def test_scores_of_chunks_add_up():
-    one = score_log(fitted(), [LOG, LOG])
-    assert one.log_likelihood == pytest.approx(score_chunk(fitted(), LOG).log_likelihood)
+    one = score_log(fitted(), [LOG, LOG], n_queries=1)
+    assert one.log_likelihood == pytest.approx(
+        score_chunk(fitted(), LOG, n_queries=1).log_likelihood
+    )
     assert one.interactions == 4
     with pytest.raises(DataError, match="no interactions to score"):
-        score_log(fitted(), [])
+        score_log(fitted(), [], n_queries=1)
 
 
 def test_statistics_give_the_same_score_as_the_interactions():
     by_counts = score_statistics(fitted(), count_clicks(LOG, OFFSETS))
-    by_log = score_chunk(fitted(), LOG)
+    by_log = score_chunk(fitted(), LOG, n_queries=1)
     assert by_counts.given_clicks == pytest.approx(by_log.given_clicks)
     assert by_counts.perplexity == pytest.approx(by_log.perplexity)
 
@@ -136,3 +140,17 @@ def test_held_out_counts_add_up_to_the_whole():
     np.testing.assert_array_equal(whole.displays, statistics.displays)
     assert (held.clicks <= held.impressions).all()
     assert held.impressions.sum() / statistics.impressions.sum() == pytest.approx(0.25, abs=0.02)
+
+
+def test_a_difference_between_models_is_judged_by_query():
+    """One query with many interactions is one witness: its interactions share documents."""
+    displays, zero = np.array([100, 100, 0]), np.zeros(1)
+
+    def scores(*by_query):
+        return ClickScores(zero, np.array([sum(by_query)]), zero, np.array(by_query), displays)
+
+    found = difference(scores(-50.0, -50.0, 0.0), scores(-60.0, -80.0, 0.0))
+    assert found.value == pytest.approx(40 / 200)
+    spread = (10 - 0.2 * 100) ** 2 + (30 - 0.2 * 100) ** 2
+    assert found.standard_error == pytest.approx(np.sqrt(2 * spread) / 200)
+    assert difference(scores(-5.0, 0.0, 0.0), scores(-5.0, 0.0, 0.0)).value == 0.0

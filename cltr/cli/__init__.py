@@ -12,6 +12,7 @@ COMMANDS = {
     "evaluate": "Judge a finished run: metrics and the safety certificate.",
     "simulate": "Draw a click log of a production ranker and its users.",
     "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",
+    "fit": "Fit click models, compare them on held-out clicks, estimate position bias.",
     "check": "The log doctor: what in a log would make an estimate wrong.",
     "data": "Import judged data, or look at a data set.",
     "plugins": "Show what is installed, by whom, with which options.",

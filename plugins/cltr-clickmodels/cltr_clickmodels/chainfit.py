@@ -96,7 +96,8 @@ def fit_chain(model: ChainModel, counts: ChainCounts, dataset: Dataset | None = 
     documents = _start(model, counts, by)
     if model.closed_form:
         documents, shared = model.maximise(certain(model, counts), documents, shared, by)
-        convergence = Convergence(np.empty(0), True, (CLOSED_FORM,))
+        choice = "method" in type(model).Options.model_fields
+        convergence = Convergence(np.empty(0), True, (CLOSED_FORM,) if choice else ())
     else:
         documents, shared, convergence = _climb(model, counts, documents, shared, by)
     networks = {name: each.weights for name, each in by.items() if isinstance(each, Regression)}

@@ -273,7 +273,9 @@ def test_the_true_model_wins_on_held_out_clicks(users):
     train = simulate(users, dataset, n=60_000)
     test = simulate(users, dataset, n=20_000, seed=2)
     scores = {
-        name: score_log(fit(make(), train, dataset), test).log_likelihood
+        name: score_log(
+            fit(make(), train, dataset), test, n_queries=dataset.n_queries
+        ).log_likelihood
         for name, make in (CLOSED | BY_EM).items()
     }
     best = max(scores, key=lambda name: scores[name])

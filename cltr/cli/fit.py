@@ -1,0 +1,98 @@
+"""``cltr fit``."""
+
+from pathlib import Path
+
+import click
+
+from cltr.cli.options import Count, shared, warn_about_plugins
+
+
+@click.command(
+    "fit",
+    epilog="""\b
+Examples:
+  cltr fit --log log.h5
+  cltr fit --log log.h5 --click-model pbm --click-model dbn --out models
+  cltr fit --log log.h5 --click-model trust-bias --intervals --plot bias.svg
+  cltr fit --log log.h5 --click-model sdbn -o sdbn.method=em --out sdbn.h5
+  cltr fit --log log.h5 --data data.h5 --click-model pbm -o pbm.relevance=regression
+  cltr train --log log.h5 --click-model fitted:models/pbm.h5 --estimator prpo --reward dr
+  cltr train --log log.h5 --click-model fitted:models/dbn.h5 --reward click-model""",
+)
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Log from 'cltr ingest' or 'cltr simulate'.",
+)
+@click.option("--data", metavar="FILE", help="Data set that the log lies on.  [demo]")
+@click.option(
+    "--click-model",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="What to fit; may be repeated.  [all that the log allows]",
+)
+@click.option(
+    "-o",
+    "assignments",
+    multiple=True,
+    metavar="NAME.KEY=VALUE",
+    help="Option of a model, or of all as click-model.key=value; may be repeated.",
+)
+@click.option("--top-k", type=Count(), help="Ranks to look at.  [all]")
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="Bootstrap intervals over queries for position and trust bias: 200 more fits.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, help="Decides all draws.  [1]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for models, picture and report, or FILE.h5 for one model.  [LOG-models]",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to draw examination by rank (.png, .svg, .pdf).  [OUT/examination.png]",
+)
+@shared
+def command(
+    log: Path,
+    data: str | None,
+    names: tuple[str, ...],
+    assignments: tuple[str, ...],
+    top_k: int | None,
+    intervals: bool,
+    seed: int,
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Fit click models, compare them on held-out clicks, estimate position bias.
+
+    Each model is fitted to the same interactions and judged on others that it has not seen. Beside
+    them stands position bias as documents that were shown at several ranks tell it, with no model
+    of relevance. The models are kept in files: --click-model fitted:FILE uses one of them.
+    """
+    del verbose
+    warn_about_plugins()
+    from cltr.cli.fit_output import fit_progress, print_fit
+    from cltr.cli.output import print_json
+    from cltr.clickfit.choices import choose_models
+    from cltr.clickfit.job import Outputs, fit_models
+    from cltr.clickfit.source import open_log_of
+
+    source = open_log_of(log, data, top_k=top_k, seed=seed)
+    models = choose_models(names, assignments, sessions=source.has_sessions)
+    outputs = Outputs(Path(f"{log.stem}-models") if out is None else out, plot)
+    with fit_progress() as progress:
+        report = fit_models(source, models, intervals=intervals, outputs=outputs, progress=progress)
+    if as_json:
+        print_json(report)
+    else:
+        print_fit(report)

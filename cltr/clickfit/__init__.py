@@ -1,0 +1,1 @@
+"""``cltr fit``: click models fitted to a log, compared on held-out clicks, kept in files."""

@@ -1,0 +1,118 @@
+"""Guards ``cltr fit`` as it is typed: models side by side, kept in files, refused in one line."""
+
+import json
+
+import pytest
+
+from cltr.modelfiles import load_click_model
+from tests.plain_logs import rows, write_csv
+
+
+@pytest.fixture
+def log(cltr, here):
+    """A log that stands alone, with its interactions."""
+    lists = [
+        (("a", "b", "c"), ("a",)),
+        (("b", "a", "c"), ("b", "c")),
+        (("c", "a", "b"), ()),
+        (("a", "c", "b"), ("c",)),
+    ] * 100
+    write_csv(here / "log.csv", rows(*lists))
+    assert cltr("ingest", "log.csv", "--sessions", "--out", "log.h5").exit_code == 0
+    return "log.h5"
+
+
+@pytest.fixture
+def counts(cltr, here):
+    """A simulated log on the demo data, counts only."""
+    assert cltr("simulate", "-n", "3e3", "--out", "counts.h5").exit_code == 0
+    return "counts.h5"
+
+
+def test_all_models_that_the_log_allows_stand_side_by_side(cltr, log, here):
+    done = cltr("fit", "--log", log)
+    assert done.exit_code == 0, done.stderr
+    for word in ("dbn", "ubm", "trust-bias", "rank-ctr", "perplexity", "at rank 3", "closed form"):
+        assert word in done.stdout
+    for word in ("all pairs", "affine map", "winner: ", "use it: cltr train --log log.h5"):
+        assert word in done.stdout
+    report = json.loads((here / "log-models/fit.json").read_text())
+    assert {f"{one['name']}.h5" for one in report["models"]} == {
+        path.name for path in (here / "log-models").glob("*.h5")
+    }
+    assert (here / "log-models/examination.png").stat().st_size > 1000
+
+
+def test_json_is_one_object_with_models_from_best_to_worst(cltr, log):
+    words = ("--click-model", "pbm", "--click-model", "dbn", "--click-model", "rank-ctr")
+    report = json.loads(cltr("fit", "--log", log, *words, "--out", "m", "--json").stdout)
+    values = [one["log_likelihood"] for one in report["models"]]
+    assert values == sorted(values, reverse=True)
+    assert report["winner"] == report["models"][0]["name"]
+    assert report["models"][0]["against_winner"] == {"value": 0.0, "standard_error": 0.0} or (
+        report["models"][0]["against_winner"]["standard_error"] is None
+    )
+    by_name = {one["name"]: one for one in report["models"]}
+    assert by_name["pbm"]["affine"] and not by_name["dbn"]["affine"]
+    assert len(by_name["dbn"]["examination"]) == len(by_name["pbm"]["bias"]["slope"]) == 3
+    assert by_name["rank-ctr"]["examination"] is None
+    assert load_click_model(by_name["dbn"]["file"]).name == "dbn"
+
+
+def test_intervals_hold_every_rank(cltr, counts, monkeypatch):
+    monkeypatch.setattr("cltr.clickfit.bias.RESAMPLES", 10)
+    words = ("--click-model", "trust-bias", "--intervals", "--out", "one.h5", "--json")
+    report = json.loads(cltr("fit", "--log", counts, *words).stdout)
+    (model,) = report["models"]
+    found = model["bias"]["intervals"]["slope"]
+    assert len(found["low"]) == len(found["high"]) == 5
+    assert all(low <= high for low, high in zip(found["low"], found["high"], strict=True))
+    assert set(model["bias"]["ranges"]) == {"trust", "examination + trust"}
+    assert set(report["harvested"]["intervals"]) == {"pivot", "adjacent_chain", "all_pairs"}
+
+
+def test_counts_are_fitted_by_the_models_that_counts_allow(cltr, counts):
+    report = json.loads(cltr("fit", "--log", counts, "--json").stdout)
+    names = {one["name"] for one in report["models"]}
+    assert names == {"pbm", "trust-bias", "document-ctr", "rank-ctr"}
+    assert report["held_out"] == "a random fifth"
+
+
+def test_options_go_to_one_model_or_to_all(cltr, log):
+    words = ("--click-model", "sdbn", "--click-model", "pbm")
+    options = ("-o", "sdbn.method=em", "-o", "click-model.iterations=7")
+    report = json.loads(cltr("fit", "--log", log, *words, *options, "--json").stdout)
+    for one in report["models"]:
+        assert one["options"]["iterations"] == 7
+        assert 0 < one["steps"] <= 9
+
+
+def test_one_model_into_one_file_and_a_picture_elsewhere(cltr, log, here):
+    words = ("--click-model", "pbm", "--out", "pbm.h5", "--plot", "bias.svg")
+    assert cltr("fit", "--log", log, *words).exit_code == 0
+    assert load_click_model(here / "pbm.h5").name == "pbm"
+    assert "<svg" in (here / "bias.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (["--click-model", "dbn"], 1, "cltr simulate --sessions or cltr ingest --sessions"),
+        (["--click-model", "pbm", "--click-model", "pbm"], 2, "given twice"),
+        (["--click-model", "adversarial"], 2, "cannot be fitted"),
+        (["--click-model", "pbn"], 2, "Did you mean 'pbm'"),
+        (["--click-model", "pbm", "-o", "dbn.method=em"], 2, "no click model 'dbn' is fitted"),
+        (["--click-model", "pbm", "-o", "pbm.metod=em"], 2, "metod"),
+        (["--out", "one.h5"], 2, "name a folder"),
+        (["--plot", "curve.txt"], 2, ".png, .svg or .pdf"),
+        (["--top-k", "9"], 2, "shows 5 ranks"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_work(refused, counts, words, code, reason):
+    assert reason in refused("fit", "--log", counts, *words, code=code)
+
+
+def test_a_log_without_clicks_is_refused(cltr, refused, here):
+    write_csv(here / "none.csv", rows(*([(("a", "b"), ())] * 50)))
+    assert cltr("ingest", "none.csv", "--out", "none.h5").exit_code == 0
+    assert "no clicks" in refused("fit", "--log", "none.h5", "--click-model", "pbm", code=1)
