@@ -7,10 +7,15 @@ The public names are resolved on first use, so that ``import cltr`` costs nothin
     PRPO(clip=0.5, low=None, high=None, rollback=0.0)
 """
 
+import os
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
+
+# The same bits for any number of threads: read when torch loads its matrix library, for which it
+# makes no difference in speed that could be measured.
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 _PUBLIC = {
     "ClickModel": "interfaces",

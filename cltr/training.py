@@ -4,20 +4,31 @@ Every random choice of an epoch derives from the seed and the epoch's number, so
 interrupted goes on to the same result from its last finished epoch.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
+from cltr.batches import Batch, LoggedQueries, draw_batches
 from cltr.interfaces import Estimator, Objective, Ranker
 from cltr.metrics import sum_lists
 from cltr.options import Options
-from cltr.types import Booleans, Dataset, Exposure, Floats, Integers, Lists
+from cltr.scoring import fit_scores, score, tensors
+from cltr.types import Floats, Lists
 
 if TYPE_CHECKING:
     import torch
+
+__all__ = [
+    "LoggedQueries",
+    "Trainer",
+    "TrainingOptions",
+    "TrainingState",
+    "fit_scores",
+    "score",
+]
 
 
 class TrainingOptions(Options):
@@ -48,17 +59,6 @@ class TrainingOptions(Options):
         description="which epoch's weights to keep: the best by validation clicks, the start "
         "among them, or the last.",
     )
-
-
-@dataclass(frozen=True)
-class LoggedQueries:
-    """One split, ready for training: lists, rewards, exposure and how often each query came."""
-
-    dataset: Dataset
-    rewards: Floats
-    exposure: Exposure
-    query_weights: Floats
-    """P(q), ``[queries]``."""
 
 
 @dataclass
@@ -112,6 +112,7 @@ class Trainer:
             module.parameters(),
             lr=self.options.learning_rate,
             weight_decay=self.options.weight_decay,
+            fused=True,
         )
         if state is None:
             state = TrainingState(weights=_copy(module.state_dict()))
@@ -143,10 +144,10 @@ class Trainer:
         )
         logging_weights = split.exposure.weights
         gain = self.estimator.gain(weights, logging_weights, split.rewards)
-        value = float(split.query_weights @ sum_lists(gain, lists))
+        value = _mean(sum_lists(gain, lists), split.query_weights)
         if self.estimator.penalised:
             divergence = self.estimator.divergence(weights, split.exposure)
-            mean = float(split.query_weights @ sum_lists(divergence, lists))
+            mean = _mean(sum_lists(divergence, lists), split.query_weights)
             value -= self.estimator.penalty(mean)
         return {
             "value": value,
@@ -202,8 +203,8 @@ class Trainer:
         rng = np.random.default_rng([self.seed, epoch])
         divergences = self._divergences(module, training)
         module.train()
-        for queries in self._batches(training, rng):
-            batch = _Batch.of(training, queries)
+        for queries in draw_batches(training, self.options.batch_queries, rng):
+            batch = Batch.of(training, queries)
             self._step(module, optimizer, training, batch, divergences, rng)
 
     def _divergences(self, module: "torch.nn.Module", training: LoggedQueries) -> Floats | None:
@@ -221,13 +222,13 @@ class Trainer:
         module: "torch.nn.Module",
         optimizer: "torch.optim.Optimizer",
         training: LoggedQueries,
-        batch: "_Batch",
+        batch: Batch,
         divergences: Floats | None,
         rng: np.random.Generator,
     ) -> None:
         import torch
 
-        scores = module(*_tensors(training.dataset, batch.rows))
+        scores = module(*tensors(training.dataset, batch.rows))
         padded = batch.pad(scores.detach().numpy().astype(np.float64), fill=-np.inf)
         weights = self.ranker.policy.expected_weights(
             padded, Lists.of_mask(batch.mask), self.rank_weights
@@ -236,7 +237,7 @@ class Trainer:
         if divergences is not None:
             terms = self.estimator.divergence(weights, batch.exposure) * batch.mask
             divergences[batch.queries] = terms.sum(-1)
-            price = self.estimator.penalty_slope(float(training.query_weights @ divergences))
+            price = self.estimator.penalty_slope(_mean(divergences, training.query_weights))
         objective = Objective(self.estimator, weights, batch.exposure, batch.rewards, price)
         gradient = self.ranker.gradient(padded, batch.mask, self.rank_weights, objective, rng)
         # Queries count by how often they came; scaled so that a step is one query's on average.
@@ -246,111 +247,11 @@ class Trainer:
         scores.backward(torch.from_numpy(-ascent).to(scores.dtype))
         optimizer.step()
 
-    def _batches(self, training: LoggedQueries, rng: np.random.Generator) -> Iterator[Integers]:
-        """Queries with clicks, shuffled, lists of like length together so that little is padded."""
-        lengths = training.dataset.lists.lengths
-        active = np.flatnonzero((training.query_weights > 0) & (lengths > 0))
-        shuffled = rng.permutation(active)
-        buckets = np.ceil(np.log2(lengths[shuffled]) * 2)
-        ordered = shuffled[np.argsort(buckets, kind="stable")]
-        size = self.options.batch_queries
-        batches = [ordered[i : i + size] for i in range(0, len(ordered), size)]
-        for i in rng.permutation(len(batches)):
-            yield batches[i]
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Some queries of a split, padded to the longest of them."""
-
-    queries: Integers
-    rows: Integers
-    """Flat rows of the real documents, ``[docs]``."""
-    mask: Booleans
-    """``[queries, longest]``"""
-    rewards: Floats
-    exposure: Exposure
-    shares: Floats
-
-    @classmethod
-    def of(cls, split: LoggedQueries, queries: Integers) -> "_Batch":
-        lists = split.dataset.lists
-        lengths = lists.lengths[queries]
-        places = np.arange(lengths.max())
-        mask = places < lengths[:, None]
-        rows = (lists.starts[queries][:, None] + places)[mask]
-        exposure = split.exposure
-
-        def padded(values: Floats) -> Floats:
-            return _pad(values[rows], mask, fill=0.0)
-
-        return cls(
-            queries=queries,
-            rows=rows,
-            mask=mask,
-            rewards=padded(split.rewards),
-            exposure=Exposure(
-                padded(exposure.weights),
-                padded(exposure.propensities),
-                padded(exposure.attention),
-                exposure.source,
-            ),
-            shares=split.query_weights[queries],
-        )
-
-    def pad(self, values: Floats, *, fill: float) -> Floats:
-        return _pad(values, self.mask, fill=fill)
-
-
-def _pad(values: Floats, mask: Booleans, *, fill: float) -> Floats:
-    out = np.full(mask.shape, fill)
-    out[mask] = values
-    return out
-
-
-def score(module: "torch.nn.Module", dataset: Dataset, *, chunk: int = 65_536) -> Floats:
-    """Scores of all documents, ``[docs]``, in chunks of bounded size."""
-    import torch
-
-    module.eval()
-    scores = np.empty(dataset.n_documents)
-    with torch.inference_mode():
-        for start in range(0, dataset.n_documents, chunk):
-            rows = np.arange(start, min(start + chunk, dataset.n_documents))
-            scores[rows] = module(*_tensors(dataset, rows)).numpy()
-    return scores
-
-
-def _tensors(dataset: Dataset, rows: Integers) -> "tuple[torch.Tensor, torch.Tensor]":
-    import torch
-
-    features = np.ascontiguousarray(dataset.features[rows], dtype=np.float32)
-    return torch.from_numpy(features), torch.from_numpy(rows + dataset.first_document)
-
 
 def _copy(state: dict[str, Any]) -> dict[str, Any]:
     return {name: tensor.detach().clone() for name, tensor in state.items()}
 
 
-def fit_scores(
-    module: "torch.nn.Module", dataset: Dataset, scores: Floats, *, epochs: int = 300
-) -> None:
-    """Fit a module to given scores, up to a constant per query: a start from production.
-
-    Least squares on scores centred per list, since a constant changes no ranking.
-    """
-    import torch
-
-    lists = dataset.lists
-    means = sum_lists(scores, lists) / np.maximum(lists.lengths, 1)
-    target = torch.from_numpy((scores - np.repeat(means, lists.lengths)).astype(np.float32))
-    owner = torch.from_numpy(np.repeat(np.arange(len(lists.lengths)), lists.lengths))
-    counts = torch.from_numpy(np.maximum(lists.lengths, 1)).float()
-    inputs = _tensors(dataset, np.arange(dataset.n_documents))
-    optimizer = torch.optim.Adam(module.parameters(), lr=3e-3)
-    for _ in range(epochs):
-        optimizer.zero_grad()
-        found = module(*inputs)
-        mean = torch.zeros_like(counts).index_add(0, owner, found) / counts
-        torch.mean((found - mean[owner] - target) ** 2).backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+def _mean(values: Floats, shares: Floats) -> float:
+    """Weighted mean; not by ``@``, whose last digit depends on the number of threads."""
+    return float((shares * values).sum())

@@ -441,3 +441,42 @@ def test_a_module_is_fitted_to_scores_up_to_a_constant_per_query():
         return values - np.repeat(means, lengths)
 
     np.testing.assert_allclose(centred(found), centred(truth), atol=0.02)
+
+
+THREADS = """
+import hashlib
+import cltr
+import numpy as np
+import torch
+from cltr.clickmodels import TrustBias
+from cltr.interfaces import EstimatorContext
+from cltr.plugins import registry
+from cltr.prpo import PRPO
+from cltr.scorers import Mlp
+from cltr.training import LoggedQueries, Trainer, TrainingOptions
+from cltr.types import Dataset, Exposure
+rng = np.random.default_rng(0)
+offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 60, 90))])
+n, weights = offsets[-1], np.array([1.0, 0.6, 0.5, 0.4, 0.3])
+features = rng.normal(size=(n, 136)).astype(np.float32)
+data = Dataset(features, np.zeros(n), offsets, np.arange(90), np.arange(n))
+shown = rng.random(n)
+split = LoggedQueries(data, rng.normal(size=n), Exposure(shown, shown, shown), rng.random(90))
+for name in ("exact", "pl-rank"):
+    torch.manual_seed(0)
+    module, prpo = Mlp().build(136, n), PRPO(clip=0.1)
+    prpo.prepare(EstimatorContext(1000, weights, "dcg", TrustBias()))
+    loop = Trainer(prpo, registry().find("ranker", name)(), weights, TrainingOptions(epochs=2))
+    state = loop.train(module, split, split)
+    bits = b"".join(part.detach().numpy().tobytes() for part in module.parameters())
+    print(name, hashlib.sha256(bits).hexdigest(), state.history)
+"""
+
+
+def test_same_numbers_with_one_and_two_threads(run_python):
+    """The kernels, the samples and the scorer's own matrix products."""
+    one, two = (
+        run_python(THREADS, NUMBA_NUM_THREADS=threads, OMP_NUM_THREADS=threads)
+        for threads in ("1", "2")
+    )
+    assert one == two
