@@ -57,6 +57,9 @@ class ProductionOptions(Options):
     scorer: str = Field("", description="its scorer; the policy's own if empty.")
     epochs: int = Field(30, ge=0, description="passes over those queries; more are more peaked.")
     learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False, description="step size of Adam.")
+    seed: int = Field(
+        0, ge=0, lt=2**63, description="its own, for one production in many runs; 0: the run's."
+    )
 
 
 class RunConfig(Options):

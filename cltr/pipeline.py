@@ -1,7 +1,8 @@
 """[1]..[8] in order, by name; nothing else knows the order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,8 @@ from cltr.errors import DataError, UsageError
 from cltr.evaluation import Counted, Scored, known_queries
 from cltr.exposure import counted_exposure, exact_exposure, exposure_of_ranks
 from cltr.interfaces import ClickModel, EstimatorContext, Scorer
-from cltr.judging import Rewarded, evaluate, reported_weights, serve
+from cltr.judging import Rewarded, evaluate, judge, reported_weights, serve
+from cltr.logs import has_sessions, read_sessions
 from cltr.metrics import rank_weights
 from cltr.production import Production
 from cltr.supervised import (
@@ -24,7 +26,16 @@ from cltr.supervised import (
     train_skyline,
 )
 from cltr.training import Trainer, TrainingState, fit_scores
-from cltr.types import Booleans, ClickData, ClickStatistics, Dataset, Exposure, Floats, Rewards
+from cltr.types import (
+    Booleans,
+    ClickData,
+    ClickLog,
+    ClickStatistics,
+    Dataset,
+    Exposure,
+    Floats,
+    Rewards,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +49,7 @@ __all__ = [
     "cut_counts",
     "evaluate",
     "expose",
+    "judge",
     "learn",
     "load_data",
     "n_displays",
@@ -64,8 +76,6 @@ def load_data(name: str) -> Dataset:
         from cltr.demo import demo_dataset
 
         return demo_dataset()
-    from pathlib import Path
-
     from cltr.datasets import open_dataset
 
     dataset = open_dataset(Path(name))
@@ -80,6 +90,8 @@ def load_data(name: str) -> Dataset:
 
 LOGGED = ("train", "valid")
 """Splits whose queries users see while the log is taken."""
+CHUNK = 262_144
+"""Interactions of a log in memory at a time."""
 
 
 def simulate(
@@ -198,6 +210,20 @@ def cut_counts(
     }
 
 
+def logged_sessions(config: RunConfig, split: str) -> Callable[[], Iterator[ClickLog]] | None:
+    """[1] What reads the interactions of a run's log, cut to its ranks, where the log has them."""
+    path, ranks = Path(config.log), slice(config.top_k)
+    if not config.log or not has_sessions(path):
+        return None
+
+    def read() -> Iterator[ClickLog]:
+        for chunk in read_sessions(path, split, chunk=CHUNK):
+            documents, clicks = chunk.documents[:, ranks], chunk.clicks[:, ranks]
+            yield replace(chunk, documents=documents, clicks=clicks)
+
+    return read
+
+
 def prepare(config: RunConfig, parts: Components, *, n_interactions: int) -> Floats:
     """[5] Tell the estimator what its schedules and bounds hang on; returns the rank weights."""
     ranks = rank_weights(config.metric, config.top_k, parts.click_model)
@@ -228,7 +254,8 @@ def reward_clicks(
             ranks,
             source=production.source,
         )
-        data[split] = ClickData(logging.dataset, statistics[split], exposure)
+        sessions = logged_sessions(config, split)
+        data[split] = ClickData(logging.dataset, statistics[split], exposure, sessions)
     return Rewarded(ranks, data, reward(config, parts, data))
 
 

@@ -73,7 +73,7 @@ def train_production(config: RunConfig, dataset: Dataset, progress: Progress) ->
     """[1] A ranker on the judgements of a few training queries, as production would have."""
     options = config.production
     scorer = production_scorer(config)
-    seed = seed_for(config.seed, "production")
+    seed = seed_for(options.seed or config.seed, "production")
     training = dataset.part("train")
     n = min(
         training.n_queries, max(options.min_queries, round(options.fraction * training.n_queries))

@@ -14,6 +14,8 @@ COMMANDS = {
     "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",
     "fit": "Fit click models, compare them on held-out clicks, estimate position bias.",
     "check": "The log doctor: what in a log would make an estimate wrong.",
+    "compare": "Several methods, numbers of interactions, seeds and users, in one table and plot.",
+    "reproduce": "The paper's figures, on any data set.",
     "data": "Import judged data, or look at a data set.",
     "plugins": "Show what is installed, by whom, with which options.",
 }

@@ -45,13 +45,24 @@ def shared(command: Command) -> Command:
     return command
 
 
+PLUGIN_FILES = "cltr.plugin_files"
+"""Where a command's context keeps what ``--plugin`` named."""
+
+
 def _load_plugins(ctx: click.Context, param: click.Parameter, value: tuple[Path, ...]) -> None:
-    del ctx, param
+    del param
+    ctx.meta[PLUGIN_FILES] = value
     if value:
         from cltr.plugins import load_file
 
         for path in value:
             load_file(path)
+
+
+def plugin_files() -> tuple[Path, ...]:
+    """The files that ``--plugin`` named, for processes that must load them too."""
+    files: tuple[Path, ...] = click.get_current_context().meta.get(PLUGIN_FILES, ())
+    return files
 
 
 def warn_about_plugins() -> None:

@@ -1,0 +1,114 @@
+"""``cltr compare``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cltr.cli.options import plugin_files, shared, warn_about_plugins
+
+
+@click.command(
+    "compare",
+    epilog="""\b
+Examples:
+  cltr compare -m prpo/dr -m dr -m safe-dr -n 1e3,1e4,1e5 --seeds 5
+  cltr compare -m prpo -m 'careful: prpo estimator.clip=0.5' --users trust-bias --users adversarial
+  cltr compare -m prpo/dr/exact -m prpo/dr/pl-rank -m 'cold: dr init=random' --data mslr.h5
+  cltr compare comparisons/try/study.toml --out comparisons/try
+
+A method is ESTIMATOR[/REWARD[/RANKER]], then KEY=VALUE words as with 'train -o'; 'NAME: ' before it
+is what the table calls it.""",
+)
+@click.argument("study_file", type=click.Path(path_type=Path), required=False, metavar="[STUDY]")
+@click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="May be repeated.")
+@click.option(
+    "-n",
+    "--interactions",
+    metavar="LIST",
+    help="Training interactions: 1e3,1e5 or 1e2..1e9:25.  [1e3,1e4,1e5,1e6]",
+)
+@click.option("--seeds", metavar="NUMBER", help="How many, or which: 1,2,7.  [3]")
+@click.option("--users", multiple=True, metavar="NAME", help="How people click; may be repeated.")
+@click.option("--data", metavar="FILE", help="Data set file, or demo.  [demo]")
+@click.option("--click-model", metavar="NAME", help="How clicks are corrected.  [trust-bias]")
+@click.option("--metric", metavar="NAME", help="Weights of ranks in training.  [dcg]")
+@click.option(
+    "-o",
+    "assignments",
+    multiple=True,
+    metavar="ROLE.KEY=VALUE",
+    help="Option that all methods share; may be repeated.",
+)
+@click.option("--skyline/--no-skyline", default=None, help="Also learn from judgements.  [yes]")
+@click.option("--title", help="Of the picture.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("comparison"),
+    show_default=True,
+    help="Folder; cells that are there are not computed again.",
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [one a core]")
+@shared
+def command(
+    study_file: Path | None,
+    methods: tuple[str, ...],
+    assignments: tuple[str, ...],
+    out: Path,
+    workers: int | None,
+    as_json: bool,
+    verbose: bool,
+    **flags: Any,
+) -> None:
+    """Compare methods over numbers of interactions, seeds and users.
+
+    Runs in parallel, goes on after a kill where it was, and leaves one file with all results
+    (results.csv), a table, and a picture with intervals, production and skyline.
+    """
+    del verbose
+    warn_about_plugins()
+    if study_file is None and not methods:
+        raise click.UsageError("give methods with -m, such as -m prpo/dr -m dr, or a study file")
+
+    from cltr.cli.output import print_json
+    from cltr.cli.study_output import cell_progress, print_study
+    from cltr.studies.job import compare
+    from cltr.studies.study import Study
+
+    values = gather_study(study_file, methods, assignments, flags)
+    study = Study.parse(values, owner="")
+    with cell_progress() as update:
+        result = compare(study, out, workers=workers, plugins=plugin_files(), on_progress=update)
+    if as_json:
+        print_json(result)
+    else:
+        print_study(result)
+
+
+def gather_study(
+    study_file: Path | None,
+    methods: tuple[str, ...],
+    assignments: tuple[str, ...],
+    flags: dict[str, Any],
+) -> dict[str, Any]:
+    """Study file, then flags, then ``-o``, each on top of the one before."""
+    from cltr.config import parse_assignments
+    from cltr.studies.study import Study, merged, parse_method
+
+    values = Study.load(study_file) if study_file else {}
+    if methods:
+        values["methods"] = dict(parse_method(text) for text in methods)
+        values["panels"] = {}
+    given = {key: value for key, value in flags.items() if value not in (None, ())}
+    base = dict(values.get("base", {}))
+    for key in ("data", "click_model", "metric"):
+        if key in given:
+            base[key] = given.pop(key)
+    for role, options in parse_assignments(assignments).items():
+        base[role] = merged(base.get(role), options)
+    return (
+        values
+        | {key: list(v) if key == "users" else v for key, v in given.items()}
+        | {"base": base}
+    )

@@ -1,0 +1,66 @@
+"""The paper's experiments as studies: checked-in files, a preset and a figure each."""
+
+import json
+import tomllib
+from importlib import resources
+from typing import Any
+
+from cltr.studies.study import Study
+
+FIGURES = ("figure-2", "figure-3", "figure-4", "ingredients")
+"""Studies that ship with the package; Figure 1 is a formula (:mod:`cltr.studies.clipping`)."""
+PRESETS = ("paper", "cltr")
+
+
+def figure_study(
+    figure: str,
+    *,
+    preset: str,
+    data: str = "demo",
+    quick: bool = False,
+    changes: dict[str, Any] | None = None,
+) -> Study:
+    """The study of a figure, on any data set.
+
+    Args:
+        figure: one of :data:`FIGURES`.
+        preset: one of :data:`PRESETS`.
+        data: a data set file, or ``demo``.
+        quick: a coarser grid and fewer seeds.
+        changes: study values on top, such as ``{"seeds": 5}``.
+    """
+    values = _read(f"{figure}.toml")
+    fewer = values.pop("quick", {})
+    base = _read(f"{preset}.toml") | values.pop("base", {}) | {"data": data}
+    values["title"] = f"{values.get('title', figure)} ({preset} preset)"
+    if quick:
+        values |= fewer
+    return Study.parse(values | (changes or {}) | {"base": base}, owner="")
+
+
+def _read(name: str) -> dict[str, Any]:
+    text = resources.files("cltr.studies").joinpath("files", name).read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def published_curves(figure: str, data_name: str) -> dict[str, tuple[list[float], list[float]]]:
+    """The paper's curves by method, where the data set is one of the paper's; else none.
+
+    Example:
+        >>> n, values = published_curves("figure-2", "MSLR-WEB30K")["DR"]
+        >>> int(n[0]), values[0]
+        (100, 0.16668)
+        >>> published_curves("figure-2", "demo")
+        {}
+    """
+    text = resources.files("cltr.studies").joinpath("files", "paper-curves.json")
+    known = json.loads(text.read_text(encoding="utf-8"))
+    by_data = known["figures"].get(figure, {})
+    name = next((name for name in by_data if name in data_name.lower()), None)
+    if name is None:
+        return {}
+    n = known["interactions"]
+    return {
+        method: (n, values * len(n) if len(values) == 1 else values)
+        for method, values in by_data[name].items()
+    }

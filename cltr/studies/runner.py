@@ -1,0 +1,219 @@
+"""All cells of a study, on the cores there are; a cell that is done is never lost or done again.
+
+A study's folder holds ``study.toml``, a file per cell below ``cells/`` (written beside, then
+renamed, by the process that computed it), and what :mod:`cltr.studies.summary` makes of them.
+"""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait as wait_for
+from pathlib import Path
+from typing import Any
+
+from cltr.errors import CltrError, DataError
+from cltr.runs import finite
+from cltr.storage import write_beside
+from cltr.studies.bench import Bench, key_of
+from cltr.studies.study import Cell, Study
+
+CELLS = "cells"
+STUDY = "study.toml"
+Keyed = tuple[Cell, str]
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """How far a study is."""
+
+    done: int
+    failed: int
+    total: int
+    found_before: int
+
+
+def run_study(
+    study: Study,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    plugins: tuple[Path, ...] = (),
+    on_progress: Callable[[Progressed], None] = lambda progressed: None,
+) -> list[dict[str, Any]]:
+    """Compute what is missing; rows of all cells, in the study's order.
+
+    Args:
+        study: what to compare.
+        folder: where its cells are kept; cells of an earlier or interrupted start are used.
+        workers: processes; as many as there are cores by default.
+        plugins: plugin files that workers must load too.
+        on_progress: called now and then.
+    """
+    (folder / CELLS).mkdir(parents=True, exist_ok=True)
+    with write_beside(folder / STUDY) as temporary:
+        temporary.write_text(study.to_toml(), encoding="utf-8")
+    groups = _keyed(study)
+    cells = [keyed for group in groups for keyed in group]
+    before = {key for _, key in cells if (row := _read(folder, key)) and row["status"] == "done"}
+    for _, key in cells:
+        if key not in before:  # failed ones are tried again
+            _file(folder, key).unlink(missing_ok=True)
+    missing = [[keyed for keyed in group if keyed[1] not in before] for group in groups]
+
+    def tell() -> None:
+        found = [key for _, key in cells if key in before or _file(folder, key).exists()]
+        failed = sum(
+            (_read(folder, key) or {}).get("status") == "failed" for key in set(found) - before
+        )
+        on_progress(Progressed(len(found), failed, len(cells), len(before)))
+
+    tell()
+    _compute(
+        study,
+        folder,
+        [group for group in missing if group],
+        workers=workers or os.cpu_count() or 1,
+        plugins=plugins,
+        tell=tell,
+    )
+    return [vars(cell) | (_read(folder, key) or {"status": "missing"}) for cell, key in cells]
+
+
+def _keyed(study: Study) -> list[list[Keyed]]:
+    from cltr import pipeline
+
+    names = {study.config(cell).data for group in study.groups() for cell in group}
+    prints = {name: pipeline.load_data(name).fingerprint for name in names}
+    return [
+        [(cell, key_of(study, cell, prints[study.config(cell).data])) for cell in group]
+        for group in study.groups()
+    ]
+
+
+def _compute(
+    study: Study,
+    folder: Path,
+    groups: list[list[Keyed]],
+    *,
+    workers: int,
+    plugins: tuple[Path, ...],
+    tell: Callable[[], None],
+) -> None:
+    if workers == 1 or len(groups) <= 1:
+        worker = _Worker(study, folder, nullcontext(), tell)
+        for group in groups:
+            worker.work(group)
+        return
+    processes = get_context("spawn")
+    pool = ProcessPoolExecutor(
+        min(workers, len(groups)),
+        mp_context=processes,
+        initializer=_start_worker,
+        initargs=(study.to_toml(), folder, plugins, processes.Lock()),
+    )
+    try:
+        waiting: set[Future[None]] = {pool.submit(_work, group) for group in groups}
+        while waiting:
+            finished, waiting = wait(waiting, timeout=0.5)
+            tell()
+            for future in finished:
+                future.result()
+    except BrokenProcessPool as error:
+        raise CltrError(
+            f"{folder}: a worker process died, perhaps for want of memory; what is done is kept: "
+            "run the same again, with --workers 1 if memory is short"
+        ) from error
+    finally:
+        at_work = list((getattr(pool, "_processes", None) or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in at_work:
+            process.terminate()
+
+
+class _Worker:
+    """Computes groups of cells, in a process of its own or in this one."""
+
+    def __init__(
+        self, study: Study, folder: Path, first: Any, tell: Callable[[], None] = lambda: None
+    ) -> None:
+        self._study, self._folder, self._bench, self._tell = study, folder, Bench(), tell
+        self._first, self._known = first, set[str]()
+
+    def work(self, group: list[Keyed]) -> None:
+        """Compute cells that share their clicks, and write each as it is done."""
+        for cell, key in group:
+            with self._compiling(cell.method):
+                row = self._bench.run(self._study, cell)
+            write_row(self._folder, key, row)
+            self._tell()
+
+    def _compiling(self, method: str) -> Any:
+        """One at a time when a method may have kernels to compile: they share numba's cache."""
+        if method in self._known:
+            return nullcontext()
+        self._known.add(method)
+        return self._first
+
+
+_here: dict[str, _Worker] = {}
+"""In a worker process, its worker."""
+
+
+def _start_worker(study: str, folder: Path, plugins: tuple[Path, ...], first: Any) -> None:
+    """One thread a process; the parent handles Ctrl-C, and a worker without a parent ends."""
+    import tomllib
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    import numba
+    import torch
+
+    torch.set_num_threads(1)
+    numba.set_num_threads(1)
+    if plugins:
+        from cltr.plugins import load_file
+
+        for path in plugins:
+            load_file(path)
+    _here["worker"] = _Worker(Study.parse(tomllib.loads(study), owner=""), folder, first)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os._exit(1)
+
+
+def _work(group: list[Keyed]) -> None:
+    _here["worker"].work(group)
+
+
+def write_row(folder: Path, key: str, row: dict[str, Any]) -> None:
+    """A cell's numbers, whole or not at all."""
+    with write_beside(_file(folder, key)) as temporary:
+        temporary.write_text(json.dumps(finite(row), allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _file(folder: Path, key: str) -> Path:
+    return folder / CELLS / f"{key}.json"
+
+
+def _read(folder: Path, key: str) -> dict[str, Any] | None:
+    path = _file(folder, key)
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read: {error}; remove it to compute it again") from None
+    if not isinstance(row, dict) or "status" not in row:
+        raise DataError(f"{path}: not a cell of a study; remove it to compute it again")
+    return row

@@ -1,0 +1,240 @@
+"""What is compared: methods, and the grid of interactions, seeds and users that each is run on."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BeforeValidator, Field
+
+from cltr.config import TABLES, Choice, RunConfig, parse_assignments, parse_value, resolve
+from cltr.errors import CltrError, OptionError, UsageError
+from cltr.options import Options
+
+SKYLINE = "skyline"
+"""The name of the cells that learn from judgements; no method may take it."""
+PRODUCTION = "production"
+MOST_CELLS = 1_000_000
+ASSUMED: str = RunConfig.model_fields["click_model"].default.name
+
+_STEPS = re.compile(r"(?P<first>[^.:]+(?:\.\d+)?)\.\.(?P<last>[^:]+):(?P<steps>\d+)")
+
+
+def parse_interactions(value: Any) -> list[int]:
+    """Numbers of interactions: a number, a list, or evenly on a logarithmic scale.
+
+    Example:
+        >>> parse_interactions("1e2..1e9:25")[:4]
+        [100, 196, 383, 750]
+        >>> parse_interactions("100,1e4")
+        [100, 10000]
+    """
+    if isinstance(value, str) and (match := _STEPS.fullmatch(value.strip())):
+        first, last = _count(match["first"]), _count(match["last"])
+        found = np.geomspace(first, last, int(match["steps"])).round().astype(np.int64).tolist()
+    else:
+        parts = value.split(",") if isinstance(value, str) else value
+        found = [_count(part) for part in (parts if isinstance(parts, list) else [parts])]
+    return list(dict.fromkeys(found))
+
+
+def _count(value: Any) -> int:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.0
+    if not (1 <= number <= 1e15 and number == int(number)):
+        raise ValueError(f"{value!r} is not a number such as 1000 or 1e5, nor 1e2..1e9:25")
+    return int(number)
+
+
+def parse_seeds(value: Any) -> list[int]:
+    """Seeds: a list, or how many of 1, 2, 3, ...
+
+    Example:
+        >>> parse_seeds(3), parse_seeds("4,9"), parse_seeds([7])
+        ([1, 2, 3], [4, 9], [7])
+    """
+    try:
+        if isinstance(value, str):
+            value = [int(part) for part in value.split(",")] if "," in value else int(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not a number of seeds, nor seeds such as 1,2,3") from None
+    if isinstance(value, int):
+        return list(range(1, value + 1))
+    if not isinstance(value, list) or not all(isinstance(seed, int) for seed in value):
+        raise ValueError(f"{value!r} is not a number of seeds, nor seeds such as 1,2,3")
+    return list(dict.fromkeys(value))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a study; the skyline has no interactions and no users."""
+
+    method: str
+    seed: int
+    interactions: int | None = None
+    users: str = ""
+
+
+class Study(Options):
+    """An experiment; as a file, TOML with these keys."""
+
+    title: str = Field("", description="what the figure says at its top.")
+    interactions: Annotated[list[int], BeforeValidator(parse_interactions)] = Field(
+        [1_000, 10_000, 100_000, 1_000_000],
+        min_length=1,
+        description="training interactions: a list, or 1e2..1e9:25.",
+    )
+    seeds: Annotated[list[int], BeforeValidator(parse_seeds)] = Field(
+        [1, 2, 3], min_length=1, description="a list, or how many of 1, 2, 3, ..."
+    )
+    users: list[str] = Field(
+        [], description="click models that people follow; the assumed one if empty."
+    )
+    interval: float = Field(
+        0.8, gt=0, lt=1, description="probability of the prediction intervals over seeds."
+    )
+    skyline: bool = Field(True, description="also learn from all judgements, for comparison.")
+    base: dict[str, Any] = Field({}, description="run file values that all methods share.")
+    methods: dict[str, dict[str, Any]] = Field(
+        min_length=1, description="what each method adds to the base, by the name it is shown with."
+    )
+    panels: dict[str, list[str]] = Field(
+        {}, description="which methods are drawn together; all in one if empty."
+    )
+    curves: str = Field("", description="the published curves to draw behind: a figure's name.")
+
+    def model_post_init(self, context: Any) -> None:
+        """Names in panels must be methods; users are told."""
+        del context
+        for name in (SKYLINE, PRODUCTION):
+            if name in self.methods:
+                raise UsageError(f"a method cannot be named '{name}': it is in every comparison")
+        for panel, names in self.panels.items():
+            if unknown := [name for name in names if name not in self.methods]:
+                raise OptionError(f"panels.{panel}: no method '{unknown[0]}'")
+        for method in self.methods:
+            self.config(Cell(method, self.seeds[0], self.interactions[0], self.people[0]))
+        if len(self) > MOST_CELLS:
+            raise UsageError(f"{len(self):,} cells are too many; there may be {MOST_CELLS:,}")
+
+    @property
+    def people(self) -> list[str]:
+        """Users, the assumed click model by its name."""
+        return self.users or [self._values({}).get("click_model", {}).get("name", ASSUMED)]
+
+    @property
+    def shown(self) -> dict[str, list[str]]:
+        """Panels, one of all methods if none are given."""
+        return self.panels or {"": list(self.methods)}
+
+    def __len__(self) -> int:
+        per_seed = len(self.interactions) * len(self.people) * len(self.methods) + self.skyline
+        return per_seed * len(self.seeds)
+
+    def groups(self) -> Iterator[list[Cell]]:
+        """Cells that share their clicks, group by group; small numbers of interactions first."""
+        for seed in self.seeds:
+            if self.skyline:
+                yield [Cell(SKYLINE, seed)]
+        for interactions in self.interactions:
+            for seed in self.seeds:
+                for users in self.people:
+                    yield [Cell(method, seed, interactions, users) for method in self.methods]
+
+    def config(self, cell: Cell) -> RunConfig:
+        """The run file of a cell."""
+        learner = {"estimator": "plain", "reward": "labels"}
+        method = learner if cell.method == SKYLINE else self.methods[cell.method]
+        values = self._values(method) | {"seed": cell.seed, "skyline": False}
+        if cell.interactions is not None:
+            values["interactions"] = cell.interactions
+        if cell.users and cell.users != values.get("click_model", {}).get("name", ASSUMED):
+            given = values.get("users", {})
+            values["users"] = given if given.get("name") == cell.users else {"name": cell.users}
+        return resolve(values, source=f"method '{cell.method}'")
+
+    def _values(self, method: Mapping[str, Any]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for layer in (self.base, method):
+            for key, value in layer.items():
+                values[key] = merged(values.get(key), value) if key in TABLES else value
+        for key in set(values) & set(TABLES):  # options alone are those of the default
+            default = RunConfig.model_fields[key].default
+            if isinstance(default, Choice):
+                values[key].setdefault("name", default.name)
+        return values
+
+    @classmethod
+    def load(cls, path: Path) -> dict[str, Any]:
+        """The values of a study file, unchecked."""
+        try:
+            with path.open("rb") as file:
+                return tomllib.load(file)
+        except OSError as error:
+            raise CltrError(f"{path}: cannot read study file: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise OptionError(f"{path}: not TOML: {error}") from error
+
+    def to_toml(self) -> str:
+        """As a study file."""
+        import tomli_w
+
+        return tomli_w.dumps(self.model_dump(mode="json"))
+
+
+def table(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """A table of run file values, where a component may also stand as its name alone."""
+    value = values.get(key, {})
+    return {"name": value} if isinstance(value, str) else dict(value)
+
+
+def merged(below: Any, above: Any) -> dict[str, Any]:
+    """Options on top of others; those of another component do not carry over.
+
+    Example:
+        >>> merged({"name": "prpo", "clip": 1}, {"name": "prpo", "rollback": 1})
+        {'name': 'prpo', 'clip': 1, 'rollback': 1}
+        >>> merged({"name": "prpo", "clip": 1}, "safe")
+        {'name': 'safe'}
+    """
+    old, new = table({"t": below or {}}, "t"), table({"t": above}, "t")
+    if "name" in new and new["name"] != old.get("name"):
+        old = {}
+    return old | new
+
+
+def parse_method(text: str) -> tuple[str, dict[str, Any]]:
+    """A method as typed: ``ESTIMATOR[/REWARD[/RANKER]] [KEY=VALUE ...]``, possibly ``NAME: ...``.
+
+    Example:
+        >>> parse_method("prpo/dr estimator.clip=0.5")
+        ('prpo/dr estimator.clip=0.5', {'estimator': {'name': 'prpo', 'clip': 0.5}, 'reward': 'dr'})
+        >>> parse_method("cold: dr init=random")
+        ('cold', {'estimator': {'name': 'dr'}, 'init': 'random'})
+    """
+    label, colon, rest = text.partition(": ")
+    words = (rest if colon else text).split()
+    if not words:
+        raise UsageError("-m needs a method, such as prpo/dr or 'prpo/dr estimator.clip=0.5'")
+    names, options = words[0].split("/"), words[1:]
+    if len(names) > 3 or not all(names) or "=" in words[0]:
+        raise UsageError(
+            f"-m {text}: expected ESTIMATOR/REWARD/RANKER, such as prpo/dr, then KEY=VALUE words"
+        )
+    values: dict[str, Any] = {"estimator": {"name": names[0]}}
+    values |= dict(zip(("reward", "ranker"), names[1:], strict=False))
+    for option in options:
+        key, equals, value = option.partition("=")
+        if "." in key:
+            for role, given in parse_assignments([option]).items():
+                values[role] = merged(values.get(role), given)
+        elif equals and key.replace("-", "_") in RunConfig.model_fields:
+            values[key.replace("-", "_")] = parse_value(value)
+        else:
+            raise UsageError(f"-m {text}: '{option}' is not KEY=VALUE, such as estimator.clip=0.5")
+    return label if colon else " ".join(words), values

@@ -1,0 +1,339 @@
+"""Guards studies: cells are runs, shared work changes nothing, a kill loses and repeats nothing."""
+
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cltr import jobs, pipeline
+from cltr.errors import OptionError, UsageError
+from cltr.studies.bench import Bench, key_of
+from cltr.studies.figures import FIGURES, PRESETS, figure_study, published_curves
+from cltr.studies.job import compare
+from cltr.studies.runner import run_study
+from cltr.studies.statements import judge_statements
+from cltr.studies.study import SKYLINE, Cell, Study, parse_method
+from cltr.studies.summary import Summary, band, student, write_results
+from tests import small
+
+ROOT = Path(__file__).parent.parent
+BASE = {key: small.CHOICES[key] for key in ("scorer", "training", "production")}
+METHODS = {"PRPO": {"estimator": "prpo", "reward": "ips"}, "IPS": {"estimator": "ips"}}
+
+
+@pytest.fixture
+def data(monkeypatch):
+    """A small data set in place of the demo, for cells in this process."""
+    monkeypatch.setattr("cltr.demo.demo_dataset", small.dataset)
+
+
+def study(**values) -> Study:
+    choices = {"interactions": [500, 2000], "seeds": 2, "base": BASE, "methods": METHODS}
+    return Study.parse(choices | values, owner="")
+
+
+# What is compared.
+
+
+def test_the_grid_is_complete_and_grouped_by_clicks():
+    found = study(users=["trust-bias", "adversarial"])
+    cells = [cell for group in found.groups() for cell in group]
+    assert len(cells) == len(set(cells)) == len(found) == 2 * (1 + 2 * 2 * 2)
+    for group in found.groups():
+        assert len({(cell.seed, cell.interactions, cell.users) for cell in group}) == 1
+
+
+def test_a_method_stands_on_the_base():
+    found = study(base={**BASE, "estimator": {"name": "prpo", "rollback": 1.0}, "metric": "clicks"})
+    prpo = found.config(Cell("PRPO", 3, 500, "adversarial"))
+    assert (prpo.seed, prpo.interactions, prpo.metric) == (3, 500, "clicks")
+    assert prpo.estimator.options == {"rollback": 1.0}
+    assert prpo.users is not None
+    assert prpo.users.name == "adversarial"
+    ips = found.config(Cell("IPS", 3, 500, "trust-bias"))
+    assert (ips.estimator.name, ips.estimator.options, ips.reward.name) == ("plain", {}, "ips")
+    assert ips.users is None
+
+
+def test_a_study_file_says_the_same():
+    import tomllib
+
+    found = study(title="t", panels={"one": ["IPS"]})
+    assert Study.parse(tomllib.loads(found.to_toml()), owner="") == found
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"interactions": "many"}, "1e2..1e9:25"),
+        ({"seeds": "x"}, "number of seeds"),
+        ({"methods": {}}, "methods"),
+        ({"methods": {SKYLINE: {}}}, "cannot be named"),
+        ({"methods": {"a": {"estimator": "ips", "reward": "dr"}}}, "method 'a'"),
+        ({"methods": {"a": {"colour": 1}}}, "method 'a'.*colour"),
+        ({"panels": {"one": ["IPSS"]}}, "IPSS"),
+    ],
+)
+def test_a_wrong_study_is_one_line(values, message):
+    with pytest.raises((UsageError, OptionError), match=message) as error:
+        study(**values)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "prpo/dr/exact/more", "clip=1", "prpo colour=1", "prpo clip"])
+def test_a_wrong_method_is_one_line(text):
+    with pytest.raises(UsageError, match="-m"):
+        parse_method(text)
+
+
+# Cells.
+
+
+def test_a_cell_is_the_run_of_its_run_file(data, tmp_path):
+    found, cell = study(), Cell("PRPO", 1, 2000, "trust-bias")
+    row = Bench().run(found, cell)
+    run = jobs.train(found.config(cell), out=tmp_path / "run")
+    assert row["ndcg@5"] == run["metrics"]["policy"]["ndcg@5"]
+    assert row["production_ndcg@5"] == run["metrics"]["production"]["ndcg@5"]
+    assert row["worst_loss"] == run["certificate"]["test"]["worst_loss"]
+    assert row["clip_fraction"] == run["clip_fraction"]
+
+
+def test_sharing_changes_no_number_and_computes_once(data, monkeypatch):
+    found, calls = study(), []
+    simulate = pipeline.simulate
+    monkeypatch.setattr(
+        pipeline, "simulate", lambda *a, **k: calls.append(a[4]) or simulate(*a, **k)
+    )
+    bench = Bench()
+    cells = [Cell(name, 1, 2000, "trust-bias") for name in METHODS]
+    together = [bench.run(found, cell) for cell in cells]
+    assert calls == ["train", "valid"]
+    for cell, row in zip(cells, together, strict=True):
+        alone = Bench().run(found, cell)
+        assert {**row, "seconds": 0} == {**alone, "seconds": 0}
+
+
+def test_production_may_be_one_for_all_seeds(data):
+    fixed = study(base={**BASE, "production": {**BASE["production"], "seed": 7}})
+    rows = [Bench().run(fixed, Cell(SKYLINE, seed)) for seed in (1, 2)]
+    assert rows[0]["production_ndcg@5"] == rows[1]["production_ndcg@5"]
+    assert rows[0]["ndcg@5"] != rows[1]["ndcg@5"]
+
+
+def test_a_key_changes_with_what_a_number_depends_on_and_not_with_its_name():
+    cell = Cell("PRPO", 1, 500, "trust-bias")
+    key = key_of(study(), cell, "f")
+    renamed = study(methods={"other": METHODS["PRPO"]}, title="other")
+    assert key == key_of(renamed, Cell("other", 1, 500, "trust-bias"), "f")
+    others = [
+        key_of(study(), cell, "g"),
+        key_of(study(), Cell("PRPO", 2, 500, "trust-bias"), "f"),
+        key_of(study(), Cell("PRPO", 1, 501, "trust-bias"), "f"),
+        key_of(study(), Cell("PRPO", 1, 500, "adversarial"), "f"),
+        key_of(study(), Cell("IPS", 1, 500, "trust-bias"), "f"),
+        key_of(study(base={**BASE, "init": "random"}), cell, "f"),
+        key_of(study(), Cell(SKYLINE, 1), "f"),
+    ]
+    assert len({key, *others}) == 1 + len(others)
+
+
+def test_a_cell_that_fails_says_why_and_the_rest_goes_on(data):
+    found = study(methods={**METHODS, "bad": {"estimator": "safe", "reward": "naive"}})
+    bench = Bench()
+    bad, good = (bench.run(found, Cell(name, 1, 500, "trust-bias")) for name in ("bad", "IPS"))
+    assert bad["status"] == "failed"
+    assert "variance bound" in bad["error"]
+    assert good["status"] == "done"
+
+
+# All cells: in processes, kept, killed.
+
+
+def saved_data(folder: Path) -> str:
+    from cltr.dataset_files import save_dataset
+
+    path = folder / "small.h5"
+    save_dataset(small.dataset(), path)
+    return str(path)
+
+
+def test_killed_halfway_it_goes_on_to_the_same_table(tmp_path):
+    found = study(base={**BASE, "data": saved_data(tmp_path)}, seeds=3)
+    whole = run_study(found, tmp_path / "whole", workers=1)
+    assert all(row["status"] == "done" for row in whole)
+
+    folder = tmp_path / "killed"
+    (tmp_path / "study.toml").write_text(found.to_toml())
+    code = (
+        "import tomllib, pathlib; from cltr.studies.study import Study;"
+        "from cltr.studies.runner import run_study;"
+        f"values = tomllib.loads(pathlib.Path({str(tmp_path / 'study.toml')!r}).read_text());"
+        f"run_study(Study.parse(values, owner=''), pathlib.Path({str(folder)!r}), workers=2)"
+    )
+    script = tmp_path / "run.py"
+    script.write_text(f"if __name__ == '__main__':\n    {code}\n")
+    child = subprocess.Popen([sys.executable, str(script)], cwd=ROOT)
+    deadline = time.monotonic() + 120
+    while len(list(folder.glob("cells/*.json"))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    child.kill()
+    child.wait()
+    time.sleep(0.5)  # workers notice and end
+    done = {path: path.stat().st_mtime_ns for path in folder.glob("cells/*.json")}
+    assert 4 <= len(done) < len(found)
+    time.sleep(0.5)
+    assert len(list(folder.glob("cells/*.json"))) == len(done)
+    rows = run_study(found, folder, workers=1)
+    assert all(path.stat().st_mtime_ns == changed for path, changed in done.items())
+    write_results(rows, folder)
+
+    def numbers(rows):
+        return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+    assert numbers(rows) == numbers(whole)
+
+
+def test_failed_cells_are_tried_again(tmp_path, monkeypatch):
+    found = study(base={**BASE, "data": saved_data(tmp_path)}, seeds=1, interactions=[500])
+    folder, told = tmp_path / "out", []
+    result = compare(found, folder, workers=1)
+    assert result["cells"] == 3
+    cell = next(folder.glob("cells/*.json"))
+    cell.write_text(json.dumps({"status": "failed", "error": "lost", "seconds": 1}))
+    result = compare(found, folder, workers=1, on_progress=told.append)
+    assert (told[0].done, told[0].found_before, told[-1].done) == (2, 2, 3)
+    assert not result["failed"]
+    for name in ("results.csv", "summary.json", "comparison.png", "comparison.svg", "study.toml"):
+        assert (folder / name).stat().st_size > 0
+
+
+# Means and intervals.
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 5, 30])
+@pytest.mark.parametrize("probability", [0.6, 0.9, 0.975])
+def test_students_quantiles(probability, degrees):
+    assert student(probability, degrees) == pytest.approx(
+        stats.t.ppf(probability, degrees), rel=1e-4
+    )
+
+
+def test_the_interval_holds_the_next_number_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(4000, 6))
+    held = [(found := band(row[:5], 0.8)).low < row[5] < found.high for row in draws]
+    assert np.mean(held) == pytest.approx(0.8, abs=0.02)
+
+
+def test_one_seed_has_a_mean_and_no_interval():
+    found = band([0.5], 0.8)
+    assert found.mean == 0.5
+    assert math.isnan(found.low)
+    assert math.isnan(band([], 0.8).mean)
+
+
+# The paper.
+
+
+def rows_of(found: Study, value) -> list[dict]:
+    """Cells with numbers as given by method, interactions and seed; production has 0.5."""
+    return [
+        vars(cell)
+        | {
+            "status": "done",
+            "ndcg@5": 0.8 if cell.method == SKYLINE else value(cell.method, cell.interactions),
+            "production_ndcg@5": 0.5,
+        }
+        for group in found.groups()
+        for cell in group
+    ]
+
+
+def verdicts(figure, value) -> list[bool]:
+    found = figure_study(figure, preset="paper", quick=True)
+    return [s.holds for s in judge_statements(figure, Summary(found, rows_of(found, value)))]
+
+
+def test_statements_about_figure_2_follow_the_cells():
+    def as_published(method, n):
+        return {"DR": 0.3 if n < 1e5 else 0.7, "IPS": 0.6}.get(method, 0.7)
+
+    assert verdicts("figure-2", as_published) == [True, True, True]
+    assert verdicts("figure-2", lambda m, n: 0.4) == [False, True, False]
+    assert verdicts("figure-2", lambda m, n: 0.6) == [True, False, False]
+
+    def late_dip(method, n):
+        return 0.3 if method == "DR" and n == 1e6 else 0.6
+
+    assert verdicts("figure-2", late_dip)[1] is False
+
+
+def test_statements_about_figure_4_follow_the_cells():
+    def as_published(method, n):
+        if method.startswith("PRPO"):
+            return 0.45
+        return 0.1 if method == "DR" else 0.5 - 0.03 * np.log10(n)
+
+    assert verdicts("figure-4", as_published) == [True, True]
+    assert verdicts("figure-4", lambda m, n: 0.5 - 0.03 * np.log10(n)) == [False, True]
+    assert verdicts("figure-4", lambda m, n: 0.4) == [False, False]
+
+
+def test_no_statement_without_its_cells():
+    found = figure_study("figure-2", preset="paper", quick=True)
+    rows = [row for row in rows_of(found, lambda m, n: 0.6) if row["method"] != "DR"]
+    assert [s.claim[:3] for s in judge_statements("figure-2", Summary(found, rows))] == ["(a)"]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_checked_in_file_is_a_study(figure, preset):
+    whole, quick = (figure_study(figure, preset=preset, quick=quick) for quick in (False, True))
+    assert len(quick) < len(whole)
+    assert list(quick.methods) == list(whole.methods)
+    shown = {name for names in whole.shown.values() for name in names}
+    assert shown == set(whole.methods)
+
+
+def test_presets_differ_in_what_they_say():
+    paper, ours = (
+        figure_study("figure-2", preset=preset).config(Cell("DR", 1, 100, "trust-bias"))
+        for preset in PRESETS
+    )
+    assert (paper.init, paper.exposure, paper.ranker.name) == ("random", "counted", "reinforce")
+    assert (ours.init, ours.exposure, ours.ranker.name) == ("production", "exact", "exact")
+    assert (paper.training.keep, ours.training.keep) == ("last", "best")
+    for config in (paper, ours):
+        assert (config.top_k, config.metric) == (5, "clicks")
+        assert config.propensity_clip(10_000) == 0.1
+
+
+def test_the_grid_of_the_paper_is_that_of_its_figures():
+    n, _ = published_curves("figure-2", "yahoo")["IPS"]
+    assert figure_study("figure-2", preset="paper").interactions == n
+
+
+def test_published_curves_are_those_of_the_figures():
+    path = ROOT.parent / "shared" / "paper" / "figures.json"
+    if not path.exists():
+        pytest.skip("the figures' numbers are not beside the checkout")
+    known = json.loads(path.read_text())["data"]
+    pairs = [
+        ("figure-2", "Fig2", "DR", "DR"),
+        ("figure-3", "Fig3bot", "Safe DR δ=0.1", "SafeDR 0.1"),
+    ]
+    pairs += [("figure-4", "Fig4top(adv)", "PRPO 0.65", "PRPO 0.65")]
+    for figure, theirs, name, their_name in pairs:
+        for data in ("Yahoo", "MSLR", "Istella"):
+            curve = published_curves(figure, data)[name][1]
+            assert curve == known[f"{theirs}/{data}"][their_name]["mean"]
+    for figure in ("figure-2", "figure-3", "figure-4"):
+        methods = figure_study(figure, preset="paper").methods
+        assert set(methods) <= set(published_curves(figure, "mslr30k"))
