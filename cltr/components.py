@@ -1,13 +1,18 @@
 """Names to components: what a configuration asks for, built and checked."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cltr.clickmodels import Adversarial
 from cltr.config import Choice, RunConfig
 from cltr.errors import UsageError
 from cltr.interfaces import ClickModel, Component, Estimator, Ranker, RewardFunction, Scorer
+from cltr.modelfiles import load_click_model
 from cltr.plugins import registry
+
+FITTED = "fitted:"
+"""What the name of a click model from a file of ``cltr fit`` begins with."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +28,28 @@ class Components:
 
 
 def build(role: str, choice: Choice, *, owner: str = "", **parts: Any) -> Any:
-    """A component by role and name, its options checked; errors name ``owner.key``."""
+    """A component by role and name, its options checked; errors name ``owner.key``.
+
+    A click model may also be one that was fitted before: ``fitted:FILE``.
+    """
+    if role == "click-model" and choice.name.startswith(FITTED):
+        return _fitted(choice, owner=owner or role)
     component = registry().find(role, choice.name)
     component.Options.parse(choice.options, owner=owner or role)
     return component(**parts, **choice.options)
+
+
+def _fitted(choice: Choice, *, owner: str) -> ClickModel:
+    if choice.options:
+        key = next(iter(choice.options))
+        raise UsageError(
+            f"{owner}.{key}: '{choice.name}' takes its options from its file; "
+            "fit it again with other ones"
+        )
+    path = choice.name.removeprefix(FITTED)
+    if not path:
+        raise UsageError(f"--{owner} {FITTED}: name the file, such as {FITTED}models/pbm.h5")
+    return load_click_model(Path(path))
 
 
 def compose(config: RunConfig) -> Components:
@@ -73,12 +96,14 @@ def _users(config: RunConfig, assumed: ClickModel) -> ClickModel:
 def resolved(config: RunConfig, parts: Components) -> RunConfig:
     """The configuration with every default of every component written out."""
 
-    def full(component: Component) -> dict[str, Any]:
+    def full(component: Component, choice: Choice) -> dict[str, Any]:
+        if choice.name.startswith(FITTED):
+            return {"name": choice.name}
         return {"name": component.name, **component.options.model_dump(mode="json")}
 
     values = config.model_dump(mode="json", exclude_none=True)
     for role in ("click_model", "reward", "estimator", "ranker", "scorer"):
-        values[role] = full(getattr(parts, role))
+        values[role] = full(getattr(parts, role), getattr(config, role))
     if not config.log:
-        values["users"] = full(parts.users)
+        values["users"] = full(parts.users, config.users or config.click_model)
     return RunConfig.parse(values, owner="")

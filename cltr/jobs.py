@@ -234,7 +234,7 @@ def describe(config: RunConfig, parts: Components) -> dict[str, Any]:
         "reward": parts.reward.name,
         "ranker": parts.ranker.name,
         "scorer": parts.scorer.name,
-        "click_model": parts.click_model.name,
+        "click_model": config.click_model.name,
         "metric": config.metric,
         "top_k": config.top_k,
         "seed": config.seed,

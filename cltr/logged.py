@@ -127,7 +127,7 @@ def _notes(
     part = log.statistics["train"]
     wrong = contradiction(click_model, part.impressions.sum(0), part.clicks.sum(0))
     yield f"clicks follow the click model '{click_model.name}'" + (
-        f", which they contradict: {wrong}; assume another, or use prpo" if wrong else ""
+        f", which they contradict: {wrong}; fit one with cltr fit, or use prpo" if wrong else ""
     )
     if log.description.get("single_impressions"):
         yield "impressions were logged one by one: lists are the fewest that can hold them"

@@ -4,7 +4,7 @@ Arrays are flat: the last axis runs over all documents of all queries, and ``off
 each query's list begins. Nothing is padded until it reaches a ranker.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -354,6 +354,8 @@ class ClickData:
     dataset: Dataset
     statistics: ClickStatistics
     exposure: Exposure
+    sessions: Callable[[], Iterable[ClickLog]] | None = None
+    """Reads the interactions, chunk by chunk, where the log keeps them."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,8 @@ def click_model(evidence: Evidence) -> Iterator[Finding]:
         None,
         text or f"click rates by rank lie within what '{model.name}' allows",
         "a click model that cannot have made these clicks corrects for a bias that is not there",
-        "assume another, give it values by rank (-o click-model.examination=...), or use prpo"
+        "fit one with cltr fit, give it values by rank (-o click-model.examination=...), or use "
+        "prpo"
         if text
         else "",
     )

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cltr.errors import OptionError
 from cltr.fitting import Parameters
 from cltr.interfaces import ClickModel
 from cltr.relevance import Estimate
@@ -129,7 +130,17 @@ class ChainModel(ClickModel):
 
     def shared_values(self, top_k: int) -> Values:
         """The numbers that all lists share: fitted, or else from the options."""
-        return self.fitted.shared if self.fitted else self.given(top_k)
+        if self.fitted is None:
+            return self.given(top_k)
+        if not self.by_rank:
+            return self.fitted.shared
+        known = min(map(len, self.fitted.shared.values()))
+        if top_k > known:
+            raise OptionError(
+                f"click model '{self.name}' was fitted on {known} ranks, but {top_k} are needed; "
+                "fit it on longer lists, or use a smaller --top-k"
+            )
+        return {name: values[:top_k] for name, values in self.fitted.shared.items()}
 
     def _shown(self, chunk: ClickLog) -> Values:
         """The fitted numbers of the documents shown; NaN where there is none."""

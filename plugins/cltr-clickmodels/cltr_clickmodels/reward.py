@@ -1,11 +1,12 @@
 """The click-model reward: relevance as the assumed click model sees it."""
 
 from copy import deepcopy
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from cltr.errors import UnsupportedError
+from cltr.errors import DataError, UnsupportedError
+from cltr.fitting import add_up
 from cltr.interfaces import ClickModel, RewardFunction
 from cltr.options import Options
 from cltr.types import ClickData, Floats
@@ -18,9 +19,9 @@ class ClickModelReward(RewardFunction):
     :math:`\mu_d` is the likeliest relevance of each document given its own clicks, on training and
     validation lists alike, or what a regression on its features says.
 
-    A model that was fitted before is used as it is, whatever its kind. One that
-    needs the interactions themselves (cascade, dcm, ccm, dbn, sdbn, ubm) must be fitted before: a
-    run has clicks and impressions by rank only.
+    A model that was fitted before (``fitted:FILE``) keeps what all lists share. One that needs the
+    interactions themselves (cascade, dcm, ccm, dbn, sdbn, ubm) reads them from the log of the run;
+    if there are none, it must have been fitted before, and knows the documents of that fit by id.
 
     References: CIKM'24, section 7: PRPO over other click models.
     """
@@ -42,11 +43,8 @@ class ClickModelReward(RewardFunction):
         del seed
         model = deepcopy(click_model)  # the run's own model keeps the values that it was given
         if model.fitted is None and model.needs_sessions:
-            raise UnsupportedError(
-                f"click model '{model.name}' is fitted to interactions, and a run has counts by "
-                "rank only; assume pbm or trust-bias instead"
-            )
-        if model.fitted is None and self.options.bias == "fit" and can_fit(model):
+            model.fit(_count(model, data), data.dataset)
+        elif model.fitted is None and self.options.bias == "fit" and can_fit(model):
             model.fit(data.statistics, data.dataset)
         self._model = model
 
@@ -55,15 +53,41 @@ class ClickModelReward(RewardFunction):
         if not hasattr(self, "_model"):
             raise UnsupportedError(f"reward '{self.name}' knows no click model yet; call fit first")
         model = self._model
+        can_infer = type(model).infer is not ClickModel.infer
         if model.needs_sessions:
-            return model.relevance(data.dataset)
-        if type(model).infer is not ClickModel.infer:
+            if can_infer and data.sessions is not None:
+                return model.infer(_count(model, data), data.dataset)
+            return _known_relevance(model, data)
+        if can_infer:
             return model.infer(data.statistics, data.dataset)
         if model.fitted is not None:
-            return model.relevance(data.dataset)
+            return _known_relevance(model, data)
         from cltr.affinefit import infer_statistics
 
         return infer_statistics(data.statistics, model.affine(data.statistics.top_k))
+
+
+def _count(model: ClickModel, data: ClickData) -> Any:
+    """What the model needs of the interactions, where there are any."""
+    if data.sessions is None:
+        raise UnsupportedError(
+            f"click model '{model.name}' is fitted to interactions, and the run has counts by rank "
+            "only; keep them with cltr simulate --sessions or cltr ingest --sessions and give "
+            "--log, or fit it before with cltr fit and use --click-model fitted:FILE"
+        )
+    return add_up(model.count(chunk, data.dataset.offsets) for chunk in data.sessions())
+
+
+def _known_relevance(model: ClickModel, data: ClickData) -> Floats:
+    """Relevance by id, if there is any: were all documents new, all would look alike."""
+    values = model.relevance(data.dataset)
+    assert model.fitted is not None
+    if not model.fitted.networks and len(values) > 1 and (values == values[0]).all():
+        raise DataError(
+            f"click model '{model.name}' was fitted to other documents than those of the run; "
+            "train with a log that has --sessions, or fit with relevance=regression"
+        )
+    return values
 
 
 def can_fit(model: ClickModel) -> bool:

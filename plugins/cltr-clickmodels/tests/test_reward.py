@@ -1,11 +1,13 @@
 """Guards the click-model reward: what it fits, what it takes as given, what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from logs import fit, judged, simulate
 
 from cltr.clickmodels import Adversarial, PositionBased, TrustBias
-from cltr.errors import UnsupportedError
+from cltr.errors import DataError, OptionError, UnsupportedError
 from cltr.exposure import counted_exposure
 from cltr.fitting import add_up
 from cltr.interfaces import ClickModel
@@ -13,6 +15,7 @@ from cltr.statistics import count_log
 from cltr.types import Affine, ClickData
 from cltr_clickmodels.cascade import Cascade
 from cltr_clickmodels.dbn import DBN
+from cltr_clickmodels.dcm import DCM
 from cltr_clickmodels.reward import ClickModelReward
 from cltr_clickmodels.ubm import UBM
 
@@ -108,10 +111,54 @@ def test_a_session_model_without_sessions_says_what_to_do(model):
     _, data = clicks_on(DATASET, PositionBased(), n=1000)
     with pytest.raises(UnsupportedError) as caught:
         ClickModelReward().fit(data, model)
-    assert str(caught.value) == (
-        f"click model '{model.name}' is fitted to interactions, and a run has counts by rank only; "
-        "assume pbm or trust-bias instead"
+    for advice in ("cltr simulate --sessions", "cltr ingest --sessions", "cltr fit", "fitted:FILE"):
+        assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize("users", [Cascade(), DBN(), UBM(), DCM(method="em")])
+def test_a_session_model_is_fitted_to_the_interactions_of_the_run(users):
+    chunks, data = clicks_on(DATASET, users)
+    reward = ClickModelReward()
+    reward.fit(replace(data, sessions=lambda: iter(chunks)), type(users)(**dict(users.options)))
+    model = fit(type(users)(**dict(users.options)), chunks, DATASET)
+    np.testing.assert_allclose(
+        reward.mu(replace(data, sessions=lambda: iter(chunks))), model.relevance(), atol=1e-3
     )
+
+
+def test_other_interactions_are_judged_with_what_all_lists_share():
+    """Validation clicks make their own relevance: nothing of it was seen in training."""
+    train, data = clicks_on(DATASET, DBN())
+    valid, other = clicks_on(DATASET, DBN(), n=20_000, seed=9)
+    model = fit(DBN(), train, DATASET)
+    reward = ClickModelReward()
+    reward.fit(data, model)
+    found = reward.mu(replace(other, sessions=lambda: iter(valid)))
+    counts = add_up(model.count(chunk, DATASET.offsets) for chunk in valid)
+    np.testing.assert_array_equal(found, model.infer(counts, DATASET))
+    assert not np.array_equal(found, reward.mu(data))
+
+
+def test_a_table_of_other_documents_is_refused():
+    chunks, _ = clicks_on(DATASET, DBN())
+    model = fit(DBN(), chunks, DATASET)
+    ids = np.char.add("new-", DATASET.document_ids.astype(str))
+    _, data = clicks_on(replace(DATASET, document_ids=ids), DBN(), n=100)
+    reward = ClickModelReward()
+    reward.fit(data, model)
+    with pytest.raises(DataError, match="fitted to other documents"):
+        reward.mu(data)
+
+
+def test_a_model_fitted_on_deep_lists_serves_shorter_ones():
+    chunks, _ = clicks_on(DATASET, DCM(method="em"))
+    model = fit(DCM(method="em"), chunks, DATASET)
+    short = [replace(c, documents=c.documents[:, :3], clicks=c.clicks[:, :3]) for c in chunks]
+    counts = add_up(model.count(chunk, DATASET.offsets) for chunk in short)
+    assert np.corrcoef(model.infer(counts), model.relevance())[0, 1] > 0.7
+    assert model.probabilities(np.full((2, 3), 0.5), {}).shape == (2, 3)
+    with pytest.raises(OptionError, match="fitted on 5 ranks"):
+        model.probabilities(np.full((2, 7), 0.5), {})
 
 
 @pytest.mark.parametrize("users", [Cascade(), DBN(), UBM()])
