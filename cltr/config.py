@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from cltr.errors import CltrError, OptionError, UsageError
+from cltr.measures import MeasureOptions
 from cltr.metrics import METRICS
 from cltr.options import Options, did_you_mean
 from cltr.schedules import Schedule, ScheduleOption
@@ -31,6 +32,7 @@ TABLES = (
     "users",
     "training",
     "production",
+    "evaluation",
 )
 """Tables of the run file, and what ``-o table.key=value`` may name (with - for _)."""
 
@@ -97,6 +99,7 @@ class RunConfig(Options):
     users: Choice | None = None
     training: TrainingOptions = TrainingOptions()
     production: ProductionOptions = ProductionOptions()
+    evaluation: MeasureOptions = MeasureOptions()
     provenance: dict[str, Any] = Field(
         default_factory=dict, description="versions and data hash of a finished run; not read."
     )

@@ -9,7 +9,7 @@ import numpy as np
 from cltr.certificate import certify, worst_losses
 from cltr.errors import UsageError
 from cltr.interfaces import Estimator, Policy
-from cltr.metrics import expected_ndcg, rank_weights, sum_lists
+from cltr.metrics import sum_lists
 from cltr.types import Booleans, Dataset, Floats, Lists
 
 
@@ -86,20 +86,6 @@ class Served:
         if (share == 1.0).all():
             return new
         return (1.0 - share) * self.production.weights(ranks) + share * new
-
-
-def ndcg(
-    policy: Scored | Counted | Served,
-    dataset: Dataset,
-    *,
-    top_k: int,
-    queries: Booleans | None = None,
-) -> float:
-    """Expected NDCG@k, mean over queries: all, or those that are given."""
-    weights = policy.weights(rank_weights("dcg", top_k))
-    values = expected_ndcg(weights, dataset.labels, dataset.lists, top_k=top_k)
-    values = values if queries is None else values[queries]
-    return float(values.mean()) if len(values) else 0.0
 
 
 def certificate(served: Served, ranks: Floats) -> dict[str, Any]:

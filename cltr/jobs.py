@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from cltr.errors import CltrError, DataError, UsageError
 from cltr.evaluation import blend_for_loss
 from cltr.logged import OWN, Logged, own_data, read_logged
 from cltr.logs import LogFile, write_log, write_sessions
+from cltr.misspecification import warn_of_misfit
 from cltr.pipeline import Drawn, Production, Progress
 from cltr.plugins import registry
 from cltr.rewards import Labels
@@ -132,6 +133,9 @@ def _run(
         "users": logged.users,
         "n_interactions": logged.statistics["train"].n_interactions,
         "assumptions": list(logged.assumptions),
+        "warnings": warn_of_misfit(
+            parts.reward, parts.estimator.name, parts.click_model, learned.rewarded.data
+        ),
         **judged,
         "clip_fraction": learned.clip_fraction,
         "unsupported_documents": learned.unsupported,
@@ -246,11 +250,24 @@ def describe(config: RunConfig, parts: Components) -> dict[str, Any]:
 
 
 def evaluate(
-    path: Path, *, data: str | None = None, blend_to_loss: float | None = None
+    path: Path,
+    *,
+    data: str | None = None,
+    blend_to_loss: float | None = None,
+    measures: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Judge a finished run again, on its own or another data set, possibly blended."""
+    """Judge a finished run again, on its own or another data set, possibly blended.
+
+    Args:
+        path: the run's folder.
+        data: another data set.
+        blend_to_loss: mix with production so that the worst loss is at most this.
+        measures: options of metrics in place of the run's (``MeasureOptions``).
+    """
     folder = RunFolder.open(path)
     config = read_config(folder)
+    chosen = config.evaluation.model_copy(update=dict(measures or {}))
+    config = config.model_copy(update={"evaluation": chosen})
     parts = compose(config)
     earlier = folder.read_json("result.json")
     pipeline.prepare(config, parts, n_interactions=earlier["n_interactions"])
@@ -282,7 +299,7 @@ def evaluate(
         **describe(config, parts),
         **{
             key: earlier[key]
-            for key in ("exposure", "users", "n_interactions", "assumptions")
+            for key in ("exposure", "users", "n_interactions", "assumptions", "warnings")
             if key in earlier
         },
         "data": data or config.data,

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from cltr.components import Components
 from cltr.config import RunConfig
-from cltr.evaluation import Counted, Scored, Served, certificate, known_queries, ndcg
+from cltr.evaluation import Counted, Scored, Served, certificate, known_queries
 from cltr.interfaces import ClickModel
+from cltr.measures import measure
 from cltr.metrics import rank_weights
 from cltr.offpolicy import estimate_value
 from cltr.policies import PlackettLuce
@@ -100,7 +101,7 @@ def judge(
     *,
     skyline: "torch.nn.Module | None" = None,
 ) -> dict[str, dict[str, float | None]]:
-    """NDCG on judgements, of test and of training queries; None where a policy is not known."""
+    """Metrics on judgements, of test and of training queries; None where one is not known."""
 
     def rivals(split: str) -> Iterator[tuple[str, Scored | Counted | Served | None]]:
         part, rows = dataset.part(split), dataset.documents_of(split)
@@ -111,15 +112,16 @@ def judge(
             yield "skyline", Scored(part, score(skyline, dataset)[rows], PlackettLuce())
 
     metrics: dict[str, dict[str, float | None]] = {}
-    name = f"ndcg@{config.top_k}"
-    for split, key in (("test", name), ("train", f"train_{name}")):
+    for split, prefix in (("test", ""), ("train", "train_")):
         part = dataset.part(split)
         queries = known_queries(served[split].production) if split in served else None
         for who, policy in rivals(split):
-            value = None
+            values: dict[str, float | None] = {f"ndcg@{config.top_k}": None}
             if policy is not None:
-                value = ndcg(policy, part, top_k=config.top_k, queries=queries)
-            metrics.setdefault(who, {})[key] = value
+                values = measure(
+                    policy, part, top_k=config.top_k, options=config.evaluation, queries=queries
+                )
+            metrics.setdefault(who, {}).update({prefix + key: v for key, v in values.items()})
     return metrics
 
 

@@ -53,17 +53,15 @@ def ideal_weights(labels: Floats, lists: Lists, weights: Floats) -> Floats:
     return Deterministic().expected_weights(labels, lists, weights)
 
 
-def expected_ndcg(weights: Floats, labels: Floats, lists: Lists, *, top_k: int) -> Floats:
-    r"""Expected NDCG@k of every query under a policy, ``[queries]``.
-
-    Linear gain; a query without a relevant document counts 0 (the paper's way).
+def expected_ndcg(weights: Floats, gains: Floats, lists: Lists, *, top_k: int) -> Floats:
+    r"""Expected NDCG@k of every query under a policy, ``[queries]``; 0 without a gain.
 
     Args:
         weights: :math:`\omega` for ``dcg`` weights cut at ``top_k``, ``[docs]``.
-        labels: grades, ``[docs]``.
+        gains: of the documents' grades, ``[docs]``; the grades themselves in the paper.
         lists: where each query's documents lie.
         top_k: the cut.
     """
-    ideal = sum_lists(labels * ideal_weights(labels, lists, rank_weights("dcg", top_k)), lists)
-    reached = sum_lists(labels * weights, lists)
+    ideal = sum_lists(gains * ideal_weights(gains, lists, rank_weights("dcg", top_k)), lists)
+    reached = sum_lists(gains * weights, lists)
     return np.divide(reached, ideal, out=np.zeros(len(ideal)), where=ideal > 0)

@@ -3,7 +3,9 @@
 Every function takes flat or padded arrays; ``Lists`` says where each list lies.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +64,14 @@ class PlackettLuce:
         nodes = race.nodes_per_octave(len(weights), self.accuracy)
         return flat, lists.starts, lists.lengths, weights, nodes, self.accuracy
 
+    def expected_ranks(self, scores: Floats, lists: Lists, rows: Integers) -> Floats:
+        r"""Expected ranks of some documents in their whole lists, from 1, ``[rows]``.
+
+        .. math:: 1 + \sum_{j \ne d} P(j \text{ before } d), \quad
+                  P(j \text{ before } d) = \sigma(s_j - s_d)
+        """
+        return _sum_of_pairs(scores, lists, rows, lambda gap: 0.5 + 0.5 * np.tanh(0.5 * gap)) + 0.5
+
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -103,10 +113,23 @@ class Gaussian:
         ranks = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
         return np.stack(ranks, axis=-1)
 
+    def expected_ranks(self, scores: Floats, lists: Lists, rows: Integers) -> Floats:
+        r"""Expected ranks of some documents, from 1, ``[rows]``.
+
+        A document is before another with probability :math:`\Phi((s_j - s_d) / \sqrt2\sigma)`.
+        """
+        import torch
+
+        def before(gap: Floats) -> Floats:
+            scaled = torch.from_numpy(gap / (np.sqrt(2.0) * self.sigma))
+            return np.asarray(torch.special.ndtr(scaled).numpy())
+
+        return _sum_of_pairs(scores, lists, rows, before) + 0.5
+
 
 @dataclass(frozen=True)
 class Deterministic:
-    """Documents in order of their scores; ties in the order of the list.
+    """Documents in order of their scores.
 
     Example:
         >>> lists = Lists.of_offsets(np.array([0, 3]))
@@ -114,17 +137,64 @@ class Deterministic:
         array([0. , 1. , 0.5])
     """
 
+    ties: Literal["order", "expected"] = "order"
+    """Equal scores stand in the order of the list, or in any order with the same chance."""
     name: str = "deterministic"
 
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
         """The weight of the document's rank, 0 behind the last weighted rank."""
         weights = np.append(rank_weights, 0.0)
-        return np.asarray(weights[np.minimum(ranks_by_score(scores, lists), len(rank_weights))])
+        ranks = ranks_by_score(scores, lists)
+        found = np.asarray(weights[np.minimum(ranks, len(rank_weights))])
+        return found if self.ties == "order" else _shared_by_ties(found, scores, lists)
 
     def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
         """1 at the document's rank, ``[..., docs, K]``."""
-        ranks = ranks_by_score(scores, lists)[..., None]
-        return np.asarray(ranks == np.arange(top_k), dtype=np.float64)
+        ranks = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
+        return np.stack(ranks, axis=-1)
+
+    def expected_ranks(self, scores: Floats, lists: Lists, rows: Integers) -> Floats:
+        """Ranks of some documents, from 1, ``[rows]``."""
+        ranks = np.asarray(ranks_by_score(scores, lists) + 1.0)
+        if self.ties == "expected":
+            ranks = _shared_by_ties(ranks, scores, lists)
+        return np.asarray(ranks[rows])
+
+
+def _shared_by_ties(values: Floats, scores: Floats, lists: Lists) -> Floats:
+    """The mean over documents of a list with the same score, in the layout of ``scores``."""
+    flat = np.asarray(scores, dtype=np.float64).reshape(-1)[lists.members]
+    order = np.lexsort((flat, lists.owners))
+    new = np.diff(flat[order], prepend=np.nan) != 0
+    new |= np.diff(lists.owners[order], prepend=-1) != 0
+    group = np.cumsum(new) - 1
+    sums = np.bincount(group, values.reshape(-1)[lists.members][order])
+    out = np.array(values, dtype=np.float64)
+    out.reshape(-1)[lists.members[order]] = (sums / np.bincount(group))[group]
+    return out
+
+
+PAIRS = 4_000_000
+"""Pairs of documents that are held at a time."""
+
+
+def _sum_of_pairs(
+    scores: Floats, lists: Lists, rows: Integers, before: Callable[[Floats], Floats]
+) -> Floats:
+    """For each row, the sum of ``before(s_j - s_d)`` over its list, itself included, ``[rows]``."""
+    owners = lists.owners[rows]
+    lengths = lists.lengths[owners]
+    found = np.zeros(len(rows))
+    ends = np.cumsum(lengths)
+    start = 0
+    while start < len(rows):
+        stop = max(start + 1, int(np.searchsorted(ends, ends[start] - lengths[start] + PAIRS)))
+        here = slice(start, stop)
+        pairs = Lists(lists.starts[owners[here]], lengths[here])
+        gaps = scores[pairs.members] - np.repeat(scores[rows[here]], lengths[here])
+        found[here] = np.bincount(pairs.owners, before(gaps), minlength=stop - start)
+        start = stop
+    return found
 
 
 def ranks_by_score(scores: Floats, lists: Lists) -> Integers:

@@ -15,11 +15,15 @@ def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
     judged = f"ndcg@{result['top_k']}" in result["metrics"]["policy"]
     if judged:
         yield _metrics(result)
+        if "blend" in result:  # looked at once more, so in detail
+            yield _more_metrics(result)
     if not judged or ("off_policy" in result and result.get("assumptions")):
         yield _off_policy(result)
     yield _certificate(result)
     for assumption in result.get("assumptions", ()):
         yield Text(f"assumed: {assumption}", style="dim")
+    for warning in result.get("warnings", ()):
+        yield Text(f"warning: {warning}", style="yellow")
     yield Text(f"run: {result['run']}", style="dim")
 
 
@@ -65,6 +69,20 @@ def _metrics(result: dict[str, Any]) -> Table:
     if closed is not None:
         table.caption = f"{closed:.0%} of the gap to the skyline closed"
         table.caption_justify = "left"
+    return table
+
+
+def _more_metrics(result: dict[str, Any]) -> Table:
+    """All metrics on test queries, in expectation under the served policy."""
+    metrics = result["metrics"]
+    table = Table(title="Test queries, in expectation", title_justify="left")
+    table.add_column("")
+    for who in metrics:
+        table.add_column(TITLES[who], justify="right")
+    for name in metrics["policy"]:
+        if not name.startswith("train_"):
+            row = (_number(values.get(name)) for values in metrics.values())
+            table.add_row(name.replace("_", " "), *row)
     return table
 
 

@@ -205,7 +205,7 @@ def test_a_role_that_there_is_not():
         parse_assignments(["estimater.clip=1"])
     assert str(caught.value) == (
         "-o estimater.clip=1: no role 'estimater'; there are: estimator, reward, ranker, scorer, "
-        "click-model, users, training, production. Did you mean 'estimator'?"
+        "click-model, users, training, production, evaluation. Did you mean 'estimator'?"
     )
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cltr.estimators import Plain
-from cltr.evaluation import Scored, Served, blend_for_loss, certificate, ndcg
+from cltr.evaluation import Scored, Served, blend_for_loss, certificate
+from cltr.measures import ndcg
 from cltr.metrics import expected_ndcg, rank_weights, sum_lists
 from cltr.policies import Deterministic, PlackettLuce
 from cltr.testing import tiny_dataset

@@ -9,9 +9,10 @@ from cltr import pipeline
 from cltr.components import build, compose
 from cltr.config import Choice
 from cltr.errors import DataError, UsageError
-from cltr.evaluation import Scored, ndcg
+from cltr.evaluation import Scored
 from cltr.exposure import counted_exposure, exact_exposure
 from cltr.interfaces import RewardFunction
+from cltr.measures import ndcg
 from cltr.metrics import rank_weights, sum_lists
 from cltr.pipeline import Production, Progress
 from cltr.policies import PlackettLuce

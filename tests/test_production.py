@@ -15,10 +15,10 @@ from cltr.evaluation import (
     blend_for_loss,
     certificate,
     known_queries,
-    ndcg,
 )
 from cltr.exposure import exact_exposure, exposure_of_ranks
 from cltr.loglists import lists_of_log
+from cltr.measures import ndcg
 from cltr.metrics import rank_weights
 from cltr.policies import PlackettLuce
 from cltr.production import Production, count_ranks, matching_scores, misfit

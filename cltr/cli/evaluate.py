@@ -13,6 +13,7 @@ from cltr.cli.options import shared, warn_about_plugins
 Examples:
   cltr evaluate runs/001-prpo-dr
   cltr evaluate runs/001-prpo-dr --blend-to-loss 0.02
+  cltr evaluate runs/001-prpo-dr --gain exponential --empty skip
   cltr evaluate runs/001-prpo-dr --data other.h5 --json""",
 )
 @click.argument("run", type=click.Path(path_type=Path))
@@ -23,9 +24,29 @@ Examples:
     metavar="LOSS",
     help="Mix with production so that the worst loss is at most this share of the metric.",
 )
+@click.option(
+    "--gain",
+    type=click.Choice(["linear", "exponential"]),
+    help="Of a grade g in NDCG and DCG: g (the paper's), or 2^g - 1.  [the run's]",
+)
+@click.option(
+    "--empty",
+    type=click.Choice(["zero", "skip", "one"]),
+    help="Queries without relevant documents: 0 (the paper's), left out, or 1.  [the run's]",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["order", "expected"]),
+    help="Equal scores of a ranker without chance: as listed, or any order.  [the run's]",
+)
 @shared
 def command(
-    run: Path, data: str | None, blend_to_loss: float | None, as_json: bool, verbose: bool
+    run: Path,
+    data: str | None,
+    blend_to_loss: float | None,
+    as_json: bool,
+    verbose: bool,
+    **measures: str | None,
 ) -> None:
     """Judge a finished run: metrics and the safety certificate.
 
@@ -37,5 +58,10 @@ def command(
     from cltr import jobs
     from cltr.cli.output import print_result
 
-    result = jobs.evaluate(run, data=data, blend_to_loss=blend_to_loss)
+    result = jobs.evaluate(
+        run,
+        data=data,
+        blend_to_loss=blend_to_loss,
+        measures={key: value for key, value in measures.items() if value is not None},
+    )
     print_result(result, as_json=as_json)

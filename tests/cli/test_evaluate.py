@@ -31,6 +31,20 @@ def test_a_blend_keeps_its_promise(cltr, run):
         assert part["worst_loss"] <= worst / 2 + 1e-12
 
 
+def test_metrics_may_be_read_in_another_way(cltr, run):
+    plain, other = (
+        json.loads(cltr("evaluate", "run", *words, "--json").stdout)["metrics"]["policy"]
+        for words in ([], ["--gain", "exponential", "--empty", "skip"])
+    )
+    assert plain["ndcg@5"] == run["metrics"]["policy"]["ndcg@5"]
+    assert other["dcg@5"] > plain["dcg@5"]
+    assert other["recall@5"] >= plain["recall@5"]
+    assert other["precision@5"] == plain["precision@5"]
+    shown = cltr("evaluate", "run").stdout
+    for word in ("mrr@5", "average rank", "recall@5"):
+        assert word in shown
+
+
 def test_people_are_told_of_the_blend(cltr, run):
     done = cltr("evaluate", "run", "--blend-to-loss", 0)
     assert "served in 0.0% of the cases" in " ".join(done.stdout.split())
