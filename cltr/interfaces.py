@@ -202,6 +202,8 @@ class RewardFunction(Component, ABC):
 
     variance_factor: ClassVar[float | None] = None
     r"""s in :math:`Var \le s \sum_d v_d \omega_d^2 / \rho_{0,d}^2`; None: no bound is known."""
+    corrects_bias: ClassVar[bool] = True
+    """Whether mu is wrong if the assumed examination and trust are: then clicks test them."""
 
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
         """Learn from training clicks what is shared between queries."""

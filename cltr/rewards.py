@@ -11,6 +11,7 @@ class Naive(RewardFunction):
     """
 
     name = "naive"
+    corrects_bias = False
 
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
         del propensity_clip
@@ -24,6 +25,7 @@ class Labels(RewardFunction):
     """
 
     name = "labels"
+    corrects_bias = False
 
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
         del propensity_clip

@@ -27,6 +27,7 @@ class ClickModelReward(RewardFunction):
     """
 
     name = "click-model"
+    corrects_bias = False  # it learns the bias from the clicks themselves
 
     class Options(Options):
         """What is learned."""
