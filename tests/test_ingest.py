@@ -1,5 +1,6 @@
 """Guards logs from elsewhere: every row is counted right, or counted as a problem; never lost."""
 
+import itertools
 import os
 import signal
 import time
@@ -17,6 +18,7 @@ from cltr.ingest.job import IngestOptions, Source, ingest_log
 from cltr.ingest.problems import PROBLEMS, parse_actions
 from cltr.ingest.publiclogs import OpenBanditReader
 from cltr.ingest.readers import LongReader
+from cltr.ingest.streams import batches
 from cltr.ingest.tallies import Split
 from cltr.logs import open_log, read_sessions
 from cltr.statistics import count_log
@@ -254,6 +256,7 @@ def test_a_document_that_comes_twice_in_a_list_counts_once(tmp_path, documents):
 @pytest.mark.parametrize("chunk", [7, 1_000_000])
 def test_the_order_of_rows_does_not_matter(tmp_path, monkeypatch, order, chunk):
     monkeypatch.setattr("cltr.ingest.counting.CHUNK", chunk)
+    monkeypatch.setattr("cltr.ingest.interactions.CHUNK", chunk)
     table = {
         "as written": MANY,
         "backwards": MANY[::-1],
@@ -268,6 +271,38 @@ def test_the_order_of_rows_does_not_matter(tmp_path, monkeypatch, order, chunk):
             np.testing.assert_array_equal(getattr(log.statistics[split], name), getattr(part, name))
         again = count_log(read_sessions(tmp_path / "log.h5", split), log.lists.offsets)
         np.testing.assert_array_equal(again.clicks, part.clicks)
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["in order", "backwards"])
+def test_rows_flow_from_parquet_in_small_chunks(tmp_path, monkeypatch, order):
+    monkeypatch.setattr("cltr.ingest.counting.CHUNK", 8)
+    monkeypatch.setattr("cltr.ingest.counting.batches", small_batches)
+    table = sorted(MANY, key=lambda row: order * row["position"]) if order < 0 else MANY
+    report, log = ingest(plain_logs.write_parquet(tmp_path / "log.parquet", table))
+    impressions, clicks, displays, _ = count(MANY)
+    assert counted(log) == (impressions, Counter({k: n for k, n in clicks.items() if n}), displays)
+    assert report["problems"] == []
+
+
+def small_batches(*args):
+    """Batches of 1 to 12 rows, so that interactions are cut and chunks overflow."""
+    for batch in batches(*args):
+        sizes, start = itertools.cycle([5, 12, 1]), 0
+        while start < len(batch["key"]):
+            stop = start + next(sizes)
+            yield {name: values[start:stop] for name, values in batch.items()}
+            start = stop
+
+
+@FEW
+@given(st.integers(0, 10**6), st.integers(0, 255))
+def test_a_damaged_parquet_file_is_a_log_or_one_clear_line(tmp_path_factory, at, byte):
+    path = tmp_path_factory.mktemp("damaged") / "log.parquet"
+    plain_logs.write_parquet(path, MANY)
+    content = bytearray(path.read_bytes())
+    content[at % len(content)] = byte
+    path.write_bytes(content)
+    refused(path)
 
 
 def test_sessions_that_are_all_the_same_are_all_duplicates(tmp_path, monkeypatch):

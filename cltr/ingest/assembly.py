@@ -149,9 +149,7 @@ def _text(ids: NDArray[Any]) -> NDArray[np.str_]:
 def statistics_of(tally: Tally, found: Assembled) -> dict[str, ClickStatistics]:
     """Statistics by split."""
     lists, counted = found.lists, found.counted
-    impressions, clicks = (
-        counts.astype(np.int64) for counts in (counted.impressions, counted.clicks)
-    )
+    impressions, clicks = counted.impressions, counted.clicks
     shared = lists.splits["train"] == lists.splits["valid"]
     if shared and not tally.has_sessions and tally.split.by == "interaction":
         impressions, clicks = _hold_impressions(impressions[0], clicks[0], tally.split)

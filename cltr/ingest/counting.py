@@ -1,23 +1,27 @@
 """[2] Coded rows to statistics, in chunks: as they came if they lie in order, else sorted."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltr.ingest.cleaning import clean_rows, drop_gaps, shares_keys, sort_rows
-from cltr.ingest.sources import arrays, silent
-from cltr.ingest.tallies import Tally
+from cltr.ingest.problems import DROP
+from cltr.ingest.streams import batches
+from cltr.ingest.tallies import Tally, Values
 from cltr.types import Dataset, Integers
 
-CHUNK = 1_000_000
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+CHUNK = 262_144
 """Rows in memory at a time."""
-MOST_CELLS = 20_000_000
-"""Documents times ranks up to which each thread has counts of its own."""
-_BASE = ("key", "pair", "rank", "state", "valid")
+ROWS = {"key": "uint64", "pair": "uint64", "rank": "int16", "state": "uint8", "valid": "uint8"}
+"""Columns that are counted, and their types."""
+Rows: TypeAlias = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,9 @@ def _splits(dataset: Dataset) -> NDArray[np.int8]:
 class Counted:
     """Counts of a log on the documents of ``Places``, by split: training first."""
 
-    impressions: NDArray[Any]
+    impressions: Integers
     """``[2, docs, K]``"""
-    clicks: NDArray[Any]
+    clicks: Integers
     displays: Integers
     """``[2, queries]``"""
     found: Integers
@@ -87,14 +91,14 @@ class Counted:
     """Whether the rows of an interaction lie in several places; then the rest does not count."""
 
     @classmethod
-    def nothing(cls, places: Places, top_k: int, *, most: int) -> "Counted":
-        """No counts yet, of at most so many rows: small numbers are faster."""
+    def nothing(cls, places: Places, top_k: int) -> "Counted":
+        """No counts yet."""
         from cltr.ingest import counting_kernel as kernel
 
-        cells, kind = (2, len(places.owners), top_k), np.int32 if most < 2**31 else np.int64
+        cells = (2, len(places.owners), top_k)
         return cls(
-            impressions=np.zeros(cells, kind),
-            clicks=np.zeros(cells, kind),
+            impressions=np.zeros(cells, np.int64),
+            clicks=np.zeros(cells, np.int64),
             displays=np.zeros((2, len(places.splits)), np.int64),
             found=np.zeros(kernel.N_FOUND, np.int64),
             lengths=np.zeros(kernel.MOST + 1, np.int64),
@@ -104,13 +108,6 @@ class Counted:
     def of(self, what: int) -> int:
         """One of the other counts."""
         return int(self.found[what])
-
-    def add(self, other: "Counted") -> None:
-        """Add the counts of other rows."""
-        for name in ("impressions", "clicks", "displays", "found", "lengths", "click_counts"):
-            np.add(getattr(self, name), getattr(other, name), out=getattr(self, name))
-        self.runs += other.runs
-        self.scattered |= other.scattered
 
 
 class SharedKeysError(Exception):
@@ -143,106 +140,92 @@ def _come_again(tally: Tally) -> bool:
 
 
 def _count(tally: Tally, places: Places) -> Counted:
-    """Count all rows, parts of them at the same time."""
-    tally.connection.execute("CREATE OR REPLACE TABLE runs (key UBIGINT)")
-    total = tally.row(f"SELECT count(*) FROM {tally.table}")[0]
-    small = len(places.owners) * tally.top_k <= MOST_CELLS  # each thread has counts of its own
-    bounds = _bounds(tally, total, threads=2 if small else 1)
-    counted = Counted.nothing(places, tally.top_k, most=total)
-    with ThreadPoolExecutor(len(bounds)) as pool:
-        parts = [pool.submit(_count_part, tally, places, *part) for part in bounds]
-        for part in parts:
-            counted.add(part.result())
-    return counted
-
-
-def _bounds(tally: Tally, total: int, *, threads: int) -> list[tuple[int, int]]:
-    """Where to cut the table so that no interaction is cut."""
-    middle = total // 2
-    if threads == 1 or total < CHUNK:
-        return [(0, total)]
-    near = arrays(
-        tally.connection,
-        f"SELECT key, rowid AS row FROM {tally.table} WHERE rowid >= {middle - 1} "
-        f"AND rowid < {middle + 1000} ORDER BY row",
-    )
-    keys = np.ma.getdata(near["key"])
-    ends = np.flatnonzero(keys[1:] != keys[:-1])
-    if not len(ends):
-        return [(0, total)]
-    middle += int(ends[0])
-    return [(0, middle), (middle, total)]
-
-
-def _count_part(tally: Tally, places: Places, start: int, stop: int) -> Counted:
+    """Count all rows, and check their values the first time."""
     from cltr.ingest import counting_kernel as kernel
 
-    counted = Counted.nothing(places, tally.top_k, most=stop)
-    own = replace(tally, connection=tally.connection.cursor(), progress=silent)
-    for rows in chunks(own, start, stop):
-        tally.progress("counting", rows["done"] / max(stop, 1))
-        run_keys = np.empty(len(rows["key"]), np.uint64)
-        runs = kernel.count_runs(
-            *(rows[name] for name in _BASE),
-            places.slots,
-            places.rows,
-            places.owners,
-            places.splits,
-            tally.top_k,
-            tally.has_sessions,
-            counted.impressions,
-            counted.clicks,
-            counted.displays,
-            counted.found,
-            counted.lengths,
-            counted.click_counts,
-            run_keys,
-        )
-        if tally.has_sessions:
-            if not counted.runs and len(np.unique(run_keys[:runs])) < runs:
-                counted.scattered = True
-                break
-            own.connection.register("chunk", {"key": run_keys[:runs]})
-            own.connection.execute("INSERT INTO runs SELECT key FROM chunk")
-            own.connection.unregister("chunk")
-        counted.runs += runs
-    own.connection.close()
+    tally.connection.execute("CREATE OR REPLACE TABLE runs (key UBIGINT)")
+    counted = Counted.nothing(places, tally.top_k)
+    values = np.zeros(kernel.N_VALUES, np.int64)
+    values[kernel.LOW] = np.iinfo(np.int64).max
+    with closing(tally.connection.cursor()) as runs:  # the stream has the connection for itself
+        for rows in _chunks(tally, values):
+            if not counted.scattered:
+                _count_chunk(tally, places, rows, counted, runs)
+    tally.check(Values(*values.tolist()))
     return counted
 
 
-def chunks(
-    tally: Tally, start: int, stop: int, *, more: tuple[str, ...] = ()
-) -> Iterator[dict[str, Any]]:
+def _count_chunk(
+    tally: Tally, places: Places, rows: Rows, counted: Counted, connection: "Connection"
+) -> None:
+    from cltr.ingest import counting_kernel as kernel
+
+    run_keys = np.empty(len(rows["key"]), np.uint64)
+    runs = kernel.count_runs(
+        *(rows[name] for name in ROWS),
+        places.slots,
+        places.rows,
+        places.owners,
+        places.splits,
+        tally.top_k,
+        tally.has_sessions,
+        counted.impressions,
+        counted.clicks,
+        counted.displays,
+        counted.found,
+        counted.lengths,
+        counted.click_counts,
+        run_keys,
+    )
+    if not tally.has_sessions:
+        return
+    if not counted.runs and len(np.unique(run_keys[:runs])) < runs:
+        counted.scattered = True
+        return
+    counted.runs += runs
+    connection.register("chunk", {"key": run_keys[:runs]})
+    connection.execute("INSERT INTO runs SELECT key FROM chunk")
+    connection.unregister("chunk")
+
+
+def _chunks(tally: Tally, values: Integers) -> Iterator[Rows]:
     """Rows that are counted, in chunks that end where an interaction ends.
 
     Args:
         tally: coded.
-        start: the first row.
-        stop: the row behind the last.
-        more: further columns to read.
+        values: filled with what single rows tell.
     """
-    columns = [*_BASE, *more]
-    left: dict[str, Any] | None = None
-    for first in range(start, stop, CHUNK):
-        last = min(first + CHUNK, stop)
-        rows = _read(tally, columns, first, last)
-        if left is not None:
-            rows = {name: np.concatenate([left[name], rows[name]]) for name in columns}
-        if tally.has_sessions and last < stop:
-            ends = np.flatnonzero(rows["key"][1:] != rows["key"][:-1])
-            # What fills a whole chunk is no list; it is counted as it is, and then cleaned.
-            cut = int(ends[-1]) + 1 if len(ends) else len(rows["key"])
-            left = {name: values[cut:] for name, values in rows.items()}
-            rows = {name: values[:cut] for name, values in rows.items()}
-        if len(rows["key"]):
-            yield rows | {"done": last}
+    from cltr.ingest import counting_kernel as kernel
+
+    drop_unclear = tally.problems.action("unknown-clicks") == DROP
+    waiting = {name: np.empty(CHUNK, kind) for name, kind in ROWS.items()}
+    n = 0
+    for batch in batches(tally.connection, tally.table, ROWS):
+        tally.report("counting")
+        size = len(batch["key"])
+        if n and n + size > len(waiting["key"]):
+            cut = _last_start(waiting["key"][:n]) if tally.has_sessions else n
+            yield {name: rows[:cut] for name, rows in waiting.items()}
+            waiting = {name: _behind(rows, cut, n, size) for name, rows in waiting.items()}
+            n -= cut
+        elif size > len(waiting["key"]):
+            waiting = {name: _behind(rows, 0, 0, size) for name, rows in waiting.items()}
+        n = kernel.take_rows(
+            *batch.values(), tally.top_k, drop_unclear, *waiting.values(), n, values
+        )
+    if n:
+        yield {name: rows[:n] for name, rows in waiting.items()}
 
 
-def _read(tally: Tally, columns: list[str], start: int, stop: int) -> dict[str, Any]:
-    listed = ", ".join(f"{name} AS c{i}" for i, name in enumerate(columns))
-    found = arrays(
-        tally.connection,
-        f"SELECT {listed} FROM {tally.table} WHERE rowid >= {start} AND rowid < {stop} "
-        f"AND {tally.usable}",
-    )
-    return {name: np.ma.getdata(found[f"c{i}"]) for i, name in enumerate(columns)}
+def _last_start(keys: NDArray[np.uint64]) -> int:
+    """Where the last interaction begins; what fills a whole chunk is no list, and is cut."""
+    starts = np.flatnonzero(keys[1:] != keys[:-1])
+    return int(starts[-1]) + 1 if len(starts) else len(keys)
+
+
+def _behind(rows: NDArray[Any], start: int, stop: int, more: int) -> NDArray[Any]:
+    """A part of some rows, with room for more behind it."""
+    left = stop - start
+    room = rows if left + more <= len(rows) else np.empty(left + more, rows.dtype)
+    room[:left] = rows[start:stop].copy()
+    return room

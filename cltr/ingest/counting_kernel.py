@@ -8,6 +8,11 @@ MOST = 64
 TWICE, GAPS, UNKNOWN, TESTED, ALL_CLICKED, SHORT, SHORT_CLICKED = range(7)
 N_FOUND = 7
 """What is counted beside impressions, clicks and displays."""
+TOTAL, NAMELESS, ORPHANS, NOWHERE, LOST, BEFORE, ZERO, UNCLEAR, REPEATED, BEYOND, LOW, HIGH = range(
+    12
+)
+N_VALUES = 12
+"""What single rows tell; see :class:`cltr.ingest.tallies.Values`."""
 
 
 @njit(**_JIT)
@@ -39,6 +44,66 @@ def find_places(pairs, slots, rows, out):
     """Places of many hashes."""
     for i in range(len(pairs)):
         out[i] = find_place(pairs[i], slots, rows)
+
+
+@njit(**_JIT)
+def _note(key, pair, rank, clicked, top_k, values):
+    """Count what is wrong with a row."""
+    if pair == 0:
+        values[NAMELESS] += 1
+    elif rank == 0:
+        values[ORPHANS if clicked else NOWHERE] += 1
+    elif key == 0:
+        values[LOST] += 1
+    values[BEFORE] += rank < 0
+    values[ZERO] += rank == -2
+    values[BEYOND] += pair != 0 and rank > top_k
+
+
+@njit(**_JIT)
+def take_rows(
+    keys, pairs, ranks, states, valids, top_k, drop_unclear,
+    out_keys, out_pairs, out_ranks, out_states, out_valids, at, values,
+):  # fmt: skip
+    """Copy rows that count behind those that are there, and note what is wrong with the others.
+
+    Args:
+        keys: of interactions, ``[rows]``; 0 is none.
+        pairs: of query and document; 0 is none.
+        ranks: from 1; 0 is none, -1 makes no sense, -2 is a position too low by 1.
+        states: 0 no click, 1 a click, 2 several, 3 unclear.
+        valids: whether a row is for validation.
+        top_k: ranks.
+        drop_unclear: whether rows whose click is unclear do not count.
+        out_keys: where rows go, as all that begin with ``out``.
+        out_pairs: the same.
+        out_ranks: the same.
+        out_states: the same.
+        out_valids: the same.
+        at: how many are there.
+        values: what is wrong, ``[N_VALUES]``, added to; ``LOW`` and ``HIGH`` are ranks.
+
+    Returns:
+        How many are there now.
+    """
+    values[TOTAL] += len(keys)
+    low, high, repeated, unclear = values[LOW], values[HIGH], 0, 0
+    for i in range(len(keys)):
+        key, pair, rank, state = keys[i], pairs[i], int(ranks[i]), states[i]
+        if rank > 0:
+            low, high = min(low, rank), max(high, rank)
+        repeated += state == 2
+        unclear += state == 3
+        if pair == 0 or key == 0 or rank < 1 or rank > top_k:
+            _note(key, pair, rank, state == 1 or state == 2, top_k, values)
+        elif not (drop_unclear and state == 3):
+            out_keys[at], out_pairs[at], out_ranks[at] = key, pair, ranks[i]
+            out_states[at], out_valids[at] = state, valids[i]
+            at += 1
+    values[LOW], values[HIGH] = low, high
+    values[REPEATED] += repeated
+    values[UNCLEAR] += unclear
+    return at
 
 
 @njit(**_JIT)
@@ -112,8 +177,9 @@ def count_runs(
             if place < 0:
                 found[UNKNOWN] += 1
                 continue
-            query = owners[place]
-            where = splits[query] if splits[query] >= 0 else int(valids[start])
+            if query < 0:  # the same for all rows of a run
+                query = owners[place]
+                where = splits[query] if splits[query] >= 0 else int(valids[start])
             if where == 2:
                 found[TESTED] += 1
                 continue

@@ -1,13 +1,17 @@
 """[1] The interactions of a counted log, chunk by chunk."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from cltr.ingest.assembly import Assembled
-from cltr.ingest.counting import chunks
+from cltr.ingest.sources import arrays
 from cltr.ingest.tallies import Tally
 from cltr.types import ClickLog
+
+CHUNK = 1_000_000
+"""Rows in memory at a time."""
 
 
 def interactions(tally: Tally, found: Assembled, split: str) -> Iterator[ClickLog]:
@@ -21,7 +25,7 @@ def interactions(tally: Tally, found: Assembled, split: str) -> Iterator[ClickLo
     part = found.lists.part(split)
     names = {name: f"coalesce({column}::VARCHAR, '')" for name, column in tally.context.items()}
     total = tally.row(f"SELECT count(*) FROM {tally.table}")[0]
-    for rows in chunks(tally, 0, total, more=tuple(names.values())):
+    for rows in _chunks(tally, ["key", "pair", "rank", "state", "valid", *names.values()], total):
         tally.progress(f"writing {split}", rows["done"] / total)
         places = found.places.find(rows["pair"])
         new = np.concatenate([[True], rows["key"][1:] != rows["key"][:-1]])
@@ -44,3 +48,30 @@ def interactions(tally: Tally, found: Assembled, split: str) -> Iterator[ClickLo
         context = {name: rows[column][starts][chosen].astype(str) for name, column in names.items()}
         first_query = found.lists.splits[split][0]
         yield ClickLog(queries[chosen] - first_query, documents, clicks, context)
+
+
+def _chunks(tally: Tally, columns: list[str], total: int) -> Iterator[dict[str, Any]]:
+    """Rows that are counted, in chunks that end where an interaction ends."""
+    left: dict[str, Any] = {}
+    for first in range(0, total, CHUNK):
+        last = min(first + CHUNK, total)
+        rows = _read(tally, columns, first, last)
+        if left:
+            rows = {name: np.concatenate([left[name], rows[name]]) for name in columns}
+        if last < total:
+            ends = np.flatnonzero(rows["key"][1:] != rows["key"][:-1])
+            cut = int(ends[-1]) + 1 if len(ends) else 0
+            left = {name: values[cut:] for name, values in rows.items()}
+            rows = {name: values[:cut] for name, values in rows.items()}
+        if len(rows["key"]):
+            yield rows | {"done": last}
+
+
+def _read(tally: Tally, columns: list[str], start: int, stop: int) -> dict[str, Any]:
+    listed = ", ".join(f"{name} AS c{i}" for i, name in enumerate(columns))
+    found = arrays(
+        tally.connection,
+        f"SELECT {listed} FROM {tally.table} WHERE rowid >= {start} AND rowid < {stop} "
+        f"AND {tally.usable}",
+    )
+    return {name: np.ma.getdata(found[f"c{i}"]) for i, name in enumerate(columns)}

@@ -22,7 +22,7 @@ from cltr.ingest.assembly import (
 )
 from cltr.ingest.interactions import interactions
 from cltr.ingest.problems import Problems
-from cltr.ingest.readers import LongReader
+from cltr.ingest.readers import ListReader, LongReader
 from cltr.ingest.scorefiles import create_scores, match_scores
 from cltr.ingest.sources import Progress, columns_of, expand, plain_errors, run, silent, workspace
 from cltr.ingest.summaries import summarise
@@ -107,8 +107,10 @@ def code(
         )
         split = replace(split, by="files")
     files = expand([*source.paths, *source.valid])
-    # Text is parsed once; Parquet is read again by each pass, which is faster than keeping it.
-    kept = not all(path.suffix.lower() in (".parquet", ".pq") for path in files)
+    # Text is parsed once, and tables are joined once; Parquet is read again by each pass, which is
+    # faster than keeping it.
+    direct = isinstance(source.reader, LongReader | ListReader)
+    kept = not direct or any(path.suffix.lower() not in (".parquet", ".pq") for path in files)
     what = "TABLE" if kept else "TEMP VIEW"
     run(connection, f"CREATE OR REPLACE {what} raw AS {query}", "parsing", progress)
     tally = Tally(

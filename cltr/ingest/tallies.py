@@ -2,12 +2,13 @@
 
 Queries, documents and sessions become 64-bit hashes, so that everything after is done with numbers:
 ``coded`` has a row for each row of the log, ``names`` the text behind each query and document.
+Where rows are read once, ``coded`` is only a view: they flow from the file to the counts.
 Nothing rests on luck: two pairs that share a hash are noticed, and all is coded anew.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cltr.errors import DataError, UsageError
 from cltr.ingest.expressions import CLICK, CLICKS, UNKNOWN, click_state, seconds, whole_number
@@ -50,6 +51,33 @@ class Split:
         return f"hash({whose}, {self.seed}) % {_BUCKETS} < {round(self.share * _BUCKETS)}"
 
 
+class Values(NamedTuple):
+    """What single rows tell: how many there are of each kind, and the ranks that they have."""
+
+    total: int
+    nameless: int
+    """Without query or document."""
+    orphans: int
+    """Clicks without a position."""
+    nowhere: int
+    """Other rows without a position."""
+    lost: int
+    """Without a session."""
+    before: int
+    """With a position that makes no sense."""
+    zero: int
+    """Of these, too low by 1."""
+    unclear: int
+    """Whose click is neither yes nor no."""
+    repeated: int
+    """With several clicks."""
+    beyond: int
+    """Below the ranks that are kept."""
+    low: int
+    """The first rank; more than ``high`` if there is none."""
+    high: int
+
+
 @dataclass
 class Tally:
     """The rows of one log as numbers, in tables of a connection."""
@@ -68,6 +96,8 @@ class Tally:
     progress: Progress = silent
     salt: int = 0
     hash_bits: int = 64
+    checked: bool = False
+    """Whether problems with values were reported."""
     table: str = "coded"
     """Where rows are counted: as they came, sorted, or cleaned."""
 
@@ -98,18 +128,15 @@ class Tally:
         known = f" AND state <> {UNKNOWN}" if dropped else ""
         return f"pair <> 0 AND rank BETWEEN 1 AND {self.top_k}{session}{known}"
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether coded rows are kept, because they are read more than once."""
+        return self.keeps_context or bool(self.coded_columns)
+
     def code(self) -> None:
-        """Fill ``coded`` and ``names``, and check what single rows tell."""
+        """Define ``coded`` and ``names``; counting then checks the values."""
         self.table = "coded"
         self._define_rows()
-        listed = "".join(f", {name}" for name in self.coded_columns)
-        self.run(
-            "reading",
-            "CREATE OR REPLACE TABLE coded AS SELECT pair, key, CASE WHEN rank IS NULL THEN "
-            f"{NOWHERE} WHEN rank = 0 THEN {ZERO} WHEN rank < 1 THEN {BEFORE} "
-            "WHEN rank > 32767 THEN 32767 ELSE rank END::SMALLINT AS rank, "
-            f"state::UTINYINT AS state, valid{listed} FROM rows",
-        )
         self.run(
             "listing",
             f"CREATE OR REPLACE TABLE names AS SELECT *, {self.hash_of('query', 'document')} "
@@ -118,10 +145,21 @@ class Tally:
         )
         if self.row("SELECT count(*) > count(DISTINCT pair) FROM names")[0]:
             self.code_anew()
-        elif not self.salt:
-            self._check_values()
+            return
+        self._define_coded()
+        self._choose_ranks()
         if self.split.by == "time":
             self._split_by_time()
+
+    def _define_coded(self) -> None:
+        listed = "".join(f", {name}" for name in self.coded_columns)
+        self.run(
+            "reading",
+            f"CREATE OR REPLACE {'TABLE' if self.keeps_rows else 'TEMP VIEW'} coded AS "
+            f"SELECT pair, key, CASE WHEN rank IS NULL THEN {NOWHERE} WHEN rank = 0 THEN {ZERO} "
+            f"WHEN rank < 1 THEN {BEFORE} WHEN rank > 32767 THEN 32767 ELSE rank END::SMALLINT "
+            f"AS rank, state::UTINYINT AS state, valid{listed} FROM rows",
+        )
 
     def code_anew(self) -> None:
         """With other hashes, since two things share one."""
@@ -165,36 +203,13 @@ class Tally:
         listed = ", ".join(f"{sql} AS {name}" for name, sql in chosen.items())
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW rows AS SELECT {listed} FROM raw")
 
-    def _check_values(self) -> None:
-        """Values that are missing or make no sense."""
-        shown = f"pair <> 0 AND rank <> {NOWHERE}"
-        total, nameless, orphans, nowhere, lost, bad, zero, low, high, unknown, repeated = self.row(
-            f"SELECT count(*), count_if(pair = 0), "
-            f"count_if(pair <> 0 AND rank = {NOWHERE} AND {CLICKED}), "
-            f"count_if(pair <> 0 AND rank = {NOWHERE} AND NOT {CLICKED}), "
-            f"count_if({shown} AND key = 0), count_if(rank < 0), count_if(rank = {ZERO}), "
-            f"min(rank) FILTER (rank > 0), max(rank), count_if(state = {UNKNOWN}), "
-            f"count_if(state = {CLICKS}) FROM coded"
-        )
-        if not total:
+    def _choose_ranks(self) -> None:
+        """As many as there are, or as one asked for."""
+        deepest = self.row("SELECT max(rank) FROM coded")[0]
+        if deepest is None:
             raise DataError(f"{self.problems.where}: the log is empty")
-        found = self.problems.found
-        missing = nameless + nowhere + lost
-        found("missing-values", missing, example=lambda: self._example(_MISSING))
-        hint = "if the first position is 0, say --positions-from 0" if zero else ""
-        found("bad-positions", bad, example=lambda: self._example("rank < 1"), hint=hint)
-        found("clicks-without-impression", orphans, example=lambda: self._example(_ORPHAN))
-        if low is None:
-            raise DataError(f"{self.problems.where}: no row has a query, a document and a position")
-        hint = "if the first position is 1, say --positions-from 1" if low == 2 else ""
-        found("no-first-position", low - 1, hint=hint)
-        unclear, many = f"state = {UNKNOWN}", f"state = {CLICKS}"
-        found("unknown-clicks", unknown, example=lambda: self._example(unclear))
-        found("repeated-clicks", repeated, example=lambda: self._example(many))
-        self._choose_ranks(high)
-        self._check_propensities()
-
-    def _choose_ranks(self, deepest: int) -> None:
+        if not self.row("SELECT count(*) FROM names")[0]:
+            raise DataError(f"{self.problems.where}: no row has a query and a document")
         if not self.top_k and deepest > MOST_RANKS:
             raise DataError(
                 f"{self.problems.where}: positions go up to {deepest:,}; at most {MOST_RANKS} "
@@ -202,9 +217,29 @@ class Tally:
             )
         if self.top_k > MOST_RANKS:
             raise UsageError(f"--top-k {self.top_k}: at most {MOST_RANKS} ranks can be kept")
-        self.top_k = min(self.top_k or deepest, deepest)
-        beyond = self.row(f"SELECT count(*) FROM coded WHERE pair <> 0 AND rank > {self.top_k}")[0]
-        self.problems.found("beyond-top-k", beyond)
+        self.top_k = max(min(self.top_k or deepest, deepest), 1)
+
+    def check(self, values: Values) -> None:
+        """Report values that are missing or make no sense, once."""
+        if self.checked:
+            return
+        self.checked = True
+        found = self.problems.found
+        missing = values.nameless + values.nowhere + values.lost
+        found("missing-values", missing, example=lambda: self._example(_MISSING))
+        hint = "if the first position is 0, say --positions-from 0" if values.zero else ""
+        found("bad-positions", values.before, example=lambda: self._example("rank < 1"), hint=hint)
+        orphans = values.orphans
+        found("clicks-without-impression", orphans, example=lambda: self._example(_ORPHAN))
+        if values.low > values.high:
+            raise DataError(f"{self.problems.where}: no row has a position")
+        hint = "if the first position is 1, say --positions-from 1" if values.low == 2 else ""
+        found("no-first-position", values.low - 1, hint=hint)
+        unclear, many = f"state = {UNKNOWN}", f"state = {CLICKS}"
+        found("unknown-clicks", values.unclear, example=lambda: self._example(unclear))
+        found("repeated-clicks", values.repeated, example=lambda: self._example(many))
+        found("beyond-top-k", values.beyond)
+        self._check_propensities()
 
     def _check_propensities(self) -> None:
         if "propensity" in self.columns:
@@ -231,6 +266,11 @@ class Tally:
     def run(self, stage: str, sql: str) -> None:
         """Execute a statement that takes its time."""
         run(self.connection, sql, stage, self.progress)
+
+    def report(self, stage: str) -> None:
+        """Say how far the statement is whose result is being read."""
+        if self.progress is not silent:
+            self.progress(stage, max(0.0, min(float(self.connection.query_progress()) / 100, 1.0)))
 
     def row(self, sql: str) -> tuple[Any, ...]:
         """The first row of a query's result."""
