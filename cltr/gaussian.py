@@ -19,7 +19,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from cltr.race import LANES, _walk
+from cltr.arrivals import LANES, most_arrived, walk
 
 _JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
@@ -56,9 +56,8 @@ def _fill(scores, top, step, present, absent, density):
 
 
 @njit(**_JIT)
-def _collect(present, absent, density, before, weights, after, step, out):
+def _collect(present, absent, density, before, weights, after, depth, step, out):
     """Walk back from the end of the list; add to each document what it gains at these nodes."""
-    depth = before.shape[1]
     for i in range(depth):
         for lane in range(LANES):
             after[i, lane] = weights[i]
@@ -76,19 +75,20 @@ def _collect(present, absent, density, before, weights, after, step, out):
 @njit(**_JIT)
 def _weights_of_list(scores, weights, nodes, accuracy, reach, out):
     n = len(scores)
-    depth = min(len(weights), n)
+    ranks = min(len(weights), n)
     step = _spacing(n, nodes)
     present = np.empty((n, LANES))
     absent = np.empty((n, LANES))
     density = np.empty((n, LANES))
-    before = np.empty((n + 1, depth, LANES))
-    after = np.zeros((depth + 1, LANES))
+    before = np.empty((n + 1, ranks, LANES))
+    after = np.zeros((ranks + 1, LANES))
     top = _next_active(scores, np.inf, reach)
     unfinished = 1.0
     while unfinished > accuracy and top > -np.inf:
         _fill(scores, top, step, present, absent, density)
-        unfinished = _walk(present, absent, before)
-        _collect(present, absent, density, before, weights, after, step, out)
+        depth = most_arrived(present, ranks, accuracy)
+        unfinished = walk(present, absent, before, depth)
+        _collect(present, absent, density, before, weights, after, depth, step, out)
         top = _next_active(scores, top - LANES * step, reach)
 
 

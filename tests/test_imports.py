@@ -6,7 +6,10 @@ import pytest
 
 import cltr
 
-KERNELS = {"cltr.gaussian", "cltr.race", "cltr.sampling", "cltr.drawing", "cltr.importing.sparse"}
+KERNELS = {
+    *("cltr.arrivals", "cltr.drawing", "cltr.gaussian", "cltr.race", "cltr.sampling"),
+    "cltr.importing.sparse",
+}
 """Compiled with numba, as is ``*kernel``, and imported inside the functions that need them."""
 BLOCK = "import sys\nfor name in {names}: sys.modules[name] = None\n"
 

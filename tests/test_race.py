@@ -135,7 +135,27 @@ def test_more_ranks_or_accuracy_never_need_fewer_nodes():
     by_accuracy = [nodes_per_octave(5, 10.0**-digits) for digits in range(1, 14)]
     assert by_rank == sorted(by_rank)
     assert by_accuracy == sorted(by_accuracy)
-    assert set(by_rank) | set(by_accuracy) <= {1, 2, 4, 8}
+    assert set(by_rank) | set(by_accuracy) == {1, 2, 4, 8, 16}
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 4.0])
+def test_hundreds_of_ranks_are_as_accurate_as_few(scale):
+    """Equal documents are the sharpest race: each gets the same share, whatever K."""
+    scores, rank_weights = normal(400, scale=scale), 1 / np.log2(np.arange(2, 302))
+    slopes = normal(400, scale=1.0, seed=1)
+    found = weights_of(scores, rank_weights)
+    assert np.abs(found - weights_of(scores, rank_weights, accuracy=1e-12)).max() < 1e-7
+    assert found.sum() == pytest.approx(rank_weights.sum(), abs=1e-6)
+    fine = gradient_of(scores, slopes, rank_weights, accuracy=1e-12)
+    assert np.abs(gradient_of(scores, slopes, rank_weights) - fine).max() < 1e-7
+    if scale == 0:
+        np.testing.assert_allclose(found, rank_weights.sum() / 400, atol=1e-9)
+
+
+def test_as_many_ranks_as_documents_share_out_all_weight():
+    scores, rank_weights = normal(150, scale=2.0), np.linspace(1.0, 0.1, 150)
+    assert weights_of(scores, rank_weights).sum() == pytest.approx(rank_weights.sum(), abs=1e-5)
+    np.testing.assert_allclose(weights_of(scores, np.ones(150)), 1.0, atol=1e-6)
 
 
 @given(batch=strategies.batches(), rank_weights=strategies.rank_weights())
