@@ -5,7 +5,7 @@ Every function takes flat or padded arrays; ``Lists`` says where each list lies.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from cltr.ranges import close_gaps
 from cltr.types import Booleans, Floats, Integers, Lists
 
 DEFAULT_ACCURACY = 1e-7
+Backend: TypeAlias = Literal["numba", "torch"]
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,16 @@ class PlackettLuce:
 
     accuracy: float = DEFAULT_ACCURACY
     r"""Largest error of :math:`\omega` relative to the largest rank weight."""
+    backend: Backend = "numba"
+    """``numba``, compiled for this machine's processors, or ``torch``, for any device."""
+    device: str = "cpu"
+    """Where torch computes."""
     name: str = "plackett-luce"
 
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
-        r""":math:`\omega`, exact up to ``accuracy``. See ``cltr.race``."""
+        r""":math:`\omega`, exact up to ``accuracy``. See ``cltr.race``, ``cltr.torch_race``."""
+        if self.backend == "torch":
+            return self._on_torch("expected_weights", scores, lists=lists, weights=rank_weights)
         from cltr import race
 
         out = np.zeros(scores.shape)
@@ -42,7 +49,9 @@ class PlackettLuce:
     def gradient(
         self, scores: Floats, slopes: Floats, lists: Lists, rank_weights: Floats
     ) -> Floats:
-        r""":math:`\partial \sum_d g_d \omega_d / \partial s` for slopes g. See ``cltr.race``."""
+        r""":math:`\partial \sum_d g_d \omega_d / \partial s` for slopes g."""
+        if self.backend == "torch":
+            return self._on_torch("gradient", scores, slopes, lists=lists, weights=rank_weights)
         from cltr import race
 
         flat, *rest = self._arguments(scores, lists, rank_weights)
@@ -53,8 +62,24 @@ class PlackettLuce:
 
     def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
         """P(rank(d) = k), ``[..., docs, K]``: the expected weights of each rank alone."""
+        if self.backend == "torch":
+            weights = np.ones(top_k)
+            return self._on_torch("rank_distribution", scores, lists=lists, weights=weights)
         ranks = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
         return np.stack(ranks, axis=-1)
+
+    def _on_torch(self, name: str, *arrays: Floats, lists: Lists, weights: Floats) -> Floats:
+        from cltr import devices, torch_race
+
+        found = devices.by_lists(
+            getattr(torch_race, name),
+            *(np.asarray(values, np.float64).reshape(-1) for values in arrays),
+            lists=lists,
+            rank_weights=weights,
+            device=self.device,
+            accuracy=self.accuracy,
+        )
+        return found.reshape(*arrays[0].shape, *found.shape[1:])
 
     def _arguments(self, scores: Floats, lists: Lists, rank_weights: Floats) -> tuple[object, ...]:
         from cltr import race

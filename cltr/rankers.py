@@ -5,7 +5,7 @@ from pydantic import Field
 
 from cltr.interfaces import Objective, Ranker
 from cltr.options import Options
-from cltr.policies import DEFAULT_ACCURACY, PlackettLuce
+from cltr.policies import DEFAULT_ACCURACY, Backend, PlackettLuce
 from cltr.types import Booleans, Floats, Lists
 
 
@@ -27,12 +27,22 @@ class Exact(Ranker):
             le=1e-3,
             description="largest error of an expected weight; smaller is slower.",
         )
+        backend: Backend = Field(
+            "numba", description="numba: compiled for processors; torch: for any device."
+        )
+        device: str = Field(
+            "cpu", description="where backend=torch computes, such as cuda or cuda:1."
+        )
 
     options: "Exact.Options"
 
     @property
     def policy(self) -> PlackettLuce:  # type: ignore[override]
-        return PlackettLuce(accuracy=self.options.accuracy)
+        return PlackettLuce(
+            accuracy=self.options.accuracy,
+            backend=self.options.backend,
+            device=self.options.device,
+        )
 
     def gradient(
         self,
