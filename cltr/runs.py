@@ -4,7 +4,6 @@ Every file is written beside and renamed; ``result.json`` comes last, so a folde
 """
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cltr.errors import CltrError, DataError
+from cltr.storage import finite as finite  # noqa: PLC0414  # many ask for it here
 from cltr.storage import write_beside
 from cltr.training import TrainingState
 from cltr.types import Floats
@@ -27,23 +27,30 @@ CHECKPOINT = "checkpoint.safetensors"
 class RunFolder:
     """The files of one run."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, made: Iterable[Path] = ()) -> None:
         self.path = path
+        self._made = [*made]  # folders that came with the run, the innermost first
         self._written: set[Path] = set()
 
     @classmethod
     def create(cls, out: Path | None, *, label: str) -> "RunFolder":
         """A new folder: ``out``, or the next ``runs/NNN-label``."""
-        path = _next_folder(Path("runs"), label) if out is None else out
-        if (path / "run.toml").exists():
+        if out is not None and (out / "run.toml").exists():
             raise CltrError(
-                f"{path}: there is a run already; use --resume to go on with it, or another --out"
+                f"{out}: there is a run already; use --resume to go on with it, or another --out"
             )
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CltrError(f"{path}: cannot create run folder: {error.strerror}") from error
-        return cls(path)
+        while True:
+            path = _next_folder(Path("runs"), label) if out is None else out
+            made = [folder for folder in (path, *path.parents) if not folder.exists()]
+            try:
+                path.mkdir(parents=True, exist_ok=out is not None)
+            except FileExistsError as error:
+                if out is not None:
+                    raise CltrError(f"{path}: is a file; a run needs a folder") from error
+                continue  # another run was faster; the next number is free
+            except OSError as error:
+                raise CltrError(f"{path}: cannot create run folder: {error.strerror}") from error
+            return cls(path, made=made)
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
@@ -57,11 +64,12 @@ class RunFolder:
         return self.path / "run.toml"
 
     def discard(self) -> None:
-        """Remove what this run has written, and the folder if nothing else is in it."""
+        """Remove what this run has written, and the folders it made if nothing else is in them."""
         for path in self._written:
             path.unlink(missing_ok=True)
-        with suppress(OSError):
-            self.path.rmdir()
+        for folder in self._made:
+            with suppress(OSError):
+                folder.rmdir()
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file whole or not at all."""
@@ -196,20 +204,6 @@ class RunFolder:
             raise CltrError(f"{path}: no such file; the run is not finished") from error
         except (OSError, SafetensorError) as error:
             raise DataError(f"{path}: damaged weights: {error}") from error
-
-
-def finite(value: Any) -> Any:
-    """The same value with None for every number that JSON does not know.
-
-    Example:
-        >>> finite({"ratio_max": float("inf"), "ratio_min": 0.5})
-        {'ratio_max': None, 'ratio_min': 0.5}
-    """
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _next_folder(parent: Path, label: str) -> Path:

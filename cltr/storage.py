@@ -8,6 +8,7 @@ leaves the old file or none, never half of a new one. HDF5 files also say what t
 
 import errno
 import io
+import math
 import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping
@@ -264,3 +265,17 @@ def map_array(dataset: h5py.Dataset) -> NDArray[Any]:
             stream, dataset.dtype, "c", offset=dataset.id.get_offset(), shape=dataset.shape
         )
     return np.asarray(mapped)
+
+
+def finite(value: Any) -> Any:
+    """The same value with None for every number that JSON does not know.
+
+    Example:
+        >>> finite({"ratio_max": float("inf"), "ratio_min": 0.5})
+        {'ratio_max': None, 'ratio_min': 0.5}
+    """
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

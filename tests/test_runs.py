@@ -1,6 +1,7 @@
 """Guards run folders: whole files, strict JSON, weights that fit, and one line for the rest."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,6 +57,30 @@ def test_folders_are_numbered_below_runs(tmp_path, monkeypatch):
     assert str(RunFolder.create(None, label="plain-ips").path) == "runs/042-plain-ips"
 
 
+def test_runs_that_start_at_once_have_folders_of_their_own(tmp_path, monkeypatch):
+    """Both see the same free number; the slower one takes the next."""
+    monkeypatch.chdir(tmp_path)
+    found = iter(["runs/001-x", "runs/001-x", "runs/002-x"])
+    monkeypatch.setattr("cltr.runs._next_folder", lambda parent, label: Path(next(found)))
+    assert [str(RunFolder.create(None, label="x").path) for _ in range(2)] == [
+        "runs/001-x",
+        "runs/002-x",
+    ]
+
+
+def test_a_run_that_is_discarded_leaves_no_empty_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    RunFolder.create(None, label="x").discard()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "kept").mkdir()
+    RunFolder.create(Path("kept/deep/run"), label="x").discard()
+    assert list(tmp_path.rglob("*")) == [tmp_path / "kept"]
+    (tmp_path / "kept/run").mkdir()
+    (tmp_path / "kept/run/notes").touch()
+    RunFolder.create(Path("kept/run"), label="x").discard()
+    assert (tmp_path / "kept/run/notes").exists()
+
+
 def test_a_run_is_never_overwritten(folder):
     folder.write_text("run.toml", "")
     with pytest.raises(CltrError) as caught:
@@ -69,7 +94,7 @@ def test_a_folder_that_cannot_be_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CltrError, match="cannot create run folder: Not a directory"):
         RunFolder.create(tmp_path / "file" / "run", label="x")
-    with pytest.raises(CltrError, match="cannot create run folder: File exists"):
+    with pytest.raises(CltrError, match="is a file; a run needs a folder"):
         RunFolder.create(tmp_path / "file", label="x")
 
 

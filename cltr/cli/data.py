@@ -85,7 +85,8 @@ def import_(
     lines have no qid.
     """
     del verbose
-    from cltr.cli.output import byte_progress, print_info, print_json
+    from cltr.cli.data_output import byte_progress, print_info
+    from cltr.cli.output import print_json
     from cltr.datasets import import_dataset
 
     with byte_progress() as progress:
@@ -105,7 +106,8 @@ def info(path: Path, as_json: bool, verbose: bool) -> None:
     PATH is a file from 'cltr data import', or 'demo' for the embedded data.
     """
     del verbose
-    from cltr.cli.output import print_info, print_json
+    from cltr.cli.data_output import print_info
+    from cltr.cli.output import print_json
     from cltr.datasets import dataset_info, describe
 
     if str(path) == "demo":

@@ -40,7 +40,8 @@ def command(
     warn_about_plugins()
 
     from cltr import jobs
-    from cltr.cli.output import live_progress, print_json, print_simulation
+    from cltr.cli.output import print_json, print_simulation
+    from cltr.cli.run_progress import live_progress
     from cltr.config import resolve
 
     source = str(config) if config else ""

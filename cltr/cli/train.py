@@ -70,7 +70,8 @@ def command(
         raise click.UsageError("--resume takes everything from the run itself; give it alone")
 
     from cltr import jobs
-    from cltr.cli.output import live_progress, print_result
+    from cltr.cli.output import print_result
+    from cltr.cli.run_progress import live_progress
     from cltr.config import resolve
 
     with live_progress() as progress:

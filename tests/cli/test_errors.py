@@ -219,7 +219,7 @@ def test_no_run_no_resumption(refused):
 def test_a_run_folder_that_is_a_file(refused, here):
     (here / "file").write_text("")
     line = refused(*TRAIN, "--out", "file", code=1)
-    assert line == "file: cannot create run folder: File exists"
+    assert line == "file: is a file; a run needs a folder"
 
 
 @pytest.mark.parametrize("size", [100, 1200, 2000])

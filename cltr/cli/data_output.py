@@ -1,0 +1,69 @@
+"""Data sets to stdout; progress of an import on stderr."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.progress import Progress as RichBars
+from rich.table import Table
+
+
+@contextmanager
+def byte_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar of bytes read, by stage, on stderr."""
+    columns = (
+        TextColumn("{task.description:<18}"),
+        BarColumn(bar_width=24),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with RichBars(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def update(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield update
+
+
+def print_info(info: dict[str, Any]) -> None:
+    """A data set: its splits in a table, the rest in lines."""
+    console = Console()
+    grades = sorted({grade for part in info["splits"].values() for grade in part["grades"]})
+    table = Table("", title=f"{info['name']}: {info['features']:,} features", title_justify="left")
+    for column in ("queries", "documents", "list length", "median"):
+        table.add_column(column, justify="right")
+    table.add_column(f"grade {', '.join(grades[:_MOST_GRADES])} in %")
+    for split, part in info["splits"].items():
+        length = part["list_length"]
+        shares = [part["grades"].get(grade, 0) / max(part["documents"], 1) for grade in grades]
+        table.add_row(
+            split,
+            f"{part['queries']:,}",
+            f"{part['documents']:,}",
+            f"{length['min']:g}-{length['max']:g}",
+            f"{length['median']:g}",
+            " ".join(f"{100 * share:.1f}" for share in shares[:_MOST_GRADES]),
+        )
+    console.print(table)
+    barren = sum(part["queries_without_relevant"] for part in info["splits"].values())
+    console.print(f"{barren:,} of {info['queries']:,} queries have no relevant document")
+    for note in info.get("notes", []):
+        console.print(f"note: {note}", highlight=False)
+    normalization = f"normalization {info['normalization']}, fingerprint {info['fingerprint']}"
+    console.print(f"{normalization}{', ' + info['path'] if 'path' in info else ''}", style="dim")
+
+
+_MOST_GRADES = 6
