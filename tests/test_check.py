@@ -97,6 +97,27 @@ def test_overlap_is_counted_by_hand():
     assert findings(log)["overlap"].number == 0.5
 
 
+@pytest.mark.parametrize(
+    ("clicks", "level", "says_chance"),
+    [
+        ((10, 14), "note", True),  # more at the bottom, by chance
+        ((12, 10), "note", True),  # a fall of the same kind
+        ((300, 500), "warning", False),  # beyond chance
+        ((500, 300), "note", False),
+    ],
+)
+def test_click_rates_by_rank_are_compared_beyond_chance(clicks, level, says_chance):
+    part = ClickStatistics(
+        np.array([[3300, 0], [0, 3300]]), np.diag(clicks), np.array([3300]), np.array([0, 2])
+    )
+    data = lists_of_log(np.array([0, 2]), np.array(["q"]), np.array(["a", "b"]))
+    nothing = replace(part, impressions=0 * part.impressions, clicks=0 * part.clicks)
+    log = LogFile({"train": part, "valid": nothing}, None, lists=data)
+    found = findings(log)["position-bias"]
+    assert (found.level, "chance" in found.text) == (level, says_chance)
+    assert found.number == round(clicks[1] / clicks[0], 4)
+
+
 def test_queries_that_came_once_cannot_support_an_estimate():
     log = simulated()
     ranks = np.tile(np.eye(DOCUMENTS, TOP_K, dtype=np.int64), (QUERIES, 1))

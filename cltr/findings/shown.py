@@ -6,6 +6,7 @@ import numpy as np
 
 from cltr.findings.evidence import FEW_DISPLAYS, SMALL_SHARE, Evidence, Finding, Level
 from cltr.metrics import sum_lists
+from cltr.types import Integers
 
 FEW_CLICKS = 100
 
@@ -34,15 +35,28 @@ def position_bias(evidence: Evidence) -> Iterator[Finding]:
     if shown.sum() < 2 or clicked.sum() == 0:
         return
     rates = clicked[shown] / impressions[shown]
+    ranks = np.flatnonzero(shown) + 1
     last = float(rates[-1] / rates[0]) if rates[0] > 0 else float("inf")
-    deepest = int(np.flatnonzero(shown)[-1]) + 1
+    text = (
+        f"rank {ranks[-1]} is clicked {last:.2f} times as often as rank {ranks[0]} "
+        f"({rates[-1]:.3g} against {rates[0]:.3g})"
+    )
+    if _by_chance(impressions[shown], clicked[shown]):
+        yield Finding(
+            "position-bias",
+            "note",
+            round(last, 4),
+            f"{text}; with {clicked.sum():,} clicks that may be chance",
+            "no difference between ranks can be seen: there is none, or there are too few clicks",
+            "log for longer before position bias is estimated from this log",
+        )
+        return
     falls = last < 0.9
     yield Finding(
         "position-bias",
         "note" if falls else "warning",
         round(last, 4),
-        f"rank {deepest} is clicked {last:.2f} times as often as rank 1 ({rates[-1]:.3f} against "
-        f"{rates[0]:.3f})",
+        text,
         "part of the fall is position bias, part is that production ranks well; clicks as they are "
         "mix both"
         if falls
@@ -51,6 +65,17 @@ def position_bias(evidence: Evidence) -> Iterator[Finding]:
         if falls
         else "check that positions are right, and what counts as a click",
     )
+
+
+def _by_chance(impressions: Integers, clicks: Integers) -> bool:
+    r"""Whether the first and the last click rate differ by less than two standard errors.
+
+    .. math:: |p_1 - p_K| < 2 \sqrt{p (1 - p) (1 / n_1 + 1 / n_K)}
+    """
+    n, c = impressions[[0, -1]], clicks[[0, -1]]
+    together = c.sum() / n.sum()
+    error = np.sqrt(together * (1 - together) * (1 / n).sum())
+    return bool(abs(c[0] / n[0] - c[1] / n[1]) < 2 * error)
 
 
 def overlap(evidence: Evidence) -> Iterator[Finding]:

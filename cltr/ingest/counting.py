@@ -199,10 +199,12 @@ def _chunks(tally: Tally, values: Integers) -> Iterator[Rows]:
 
     drop_unclear = tally.problems.action("unknown-clicks") == DROP
     waiting = {name: np.empty(CHUNK, kind) for name, kind in ROWS.items()}
-    n = 0
+    n, done, total = 0, 0, tally.count_all()
     for batch in batches(tally.connection, tally.table, ROWS):
-        tally.report("counting")
         size = len(batch["key"])
+        done += size
+        if total:
+            tally.progress("counting", done / total)
         if n and n + size > len(waiting["key"]):
             cut = _last_start(waiting["key"][:n]) if tally.has_sessions else n
             yield {name: rows[:cut] for name, rows in waiting.items()}

@@ -267,10 +267,11 @@ class Tally:
         """Execute a statement that takes its time."""
         run(self.connection, sql, stage, self.progress)
 
-    def report(self, stage: str) -> None:
-        """Say how far the statement is whose result is being read."""
-        if self.progress is not silent:
-            self.progress(stage, max(0.0, min(float(self.connection.query_progress()) / 100, 1.0)))
+    def count_all(self) -> int:
+        """Rows in all, counted or not; 0 if nobody wants to see progress."""
+        if self.progress is silent:
+            return 0
+        return int(self.row(f"SELECT count(*) FROM {self.table}")[0])
 
     def row(self, sql: str) -> tuple[Any, ...]:
         """The first row of a query's result."""
