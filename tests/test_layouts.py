@@ -7,6 +7,7 @@ import pytest
 
 from cltr.datasets import import_dataset, open_dataset
 from cltr.errors import DataError, UsageError
+from cltr.importing.layouts import PRESETS
 from tests.judged import text, write_folder
 
 
@@ -137,6 +138,35 @@ def test_yahoo_takes_the_first_set(tmp_path):
         (tmp_path / f"{name}.txt").write_text(_sparse(range(done, done + size), 699))
         done += size
     assert import_dataset([tmp_path], tmp_path / "yahoo.h5", preset="yahoo")["queries"] == 29921
+
+
+LAYOUTS = {
+    "mslr10k": ("Fold1/{}.txt", 136, 4, (6000, 2000, 2000)),
+    "mslr30k": ("MSLR-WEB30K/Fold1/{}.txt", 136, 4, (18919, 6306, 6306)),
+    "yahoo": ("set1.{}.txt", 699, 4, (19944, 2994, 6983)),
+    "istella": ("full/{}.txt", 220, 4, (20901, 2318, 9799)),
+    "istella-s": ("sample/{}.txt", 220, 4, (19245, 7211, 6562)),
+    "letor4": ("MQ2008/Fold1/{}.txt", 46, 2, (471, 157, 156)),
+}
+"""Where the files of a set lie; its features, highest grade, and queries by split."""
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_reads_a_folder_as_it_is_unpacked(tmp_path, preset):
+    pattern, features, grade, sizes = LAYOUTS[preset]
+    valid = {"yahoo": "valid"}.get(preset, "vali")
+    done = 0
+    for split, size in zip(("train", valid, "test"), sizes, strict=True):
+        path = tmp_path / preset / pattern.format(split)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_sparse(range(done, done + size), features, grade))
+        done += size
+    info = import_dataset([tmp_path / preset], tmp_path / "data.h5", preset=preset)
+    assert tuple(part["queries"] for part in info["splits"].values()) == sizes
+    assert (info["name"], info["features"], info["highest_grade"]) == (preset, features, grade)
+    path.write_text(_sparse(range(done, done + 3), features, grade))
+    with pytest.raises(DataError, match=r"queries, but .* were found; check the files"):
+        import_dataset([tmp_path / preset], tmp_path / "no.h5", preset=preset)
 
 
 def test_istella_reads_huge_values_as_missing(tmp_path):

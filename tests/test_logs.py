@@ -1,5 +1,7 @@
 """Guards logs at rest: what is written comes back, and a file that is something else is refused."""
 
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+from cltr import storage
 from cltr.clickmodels import TrustBias
 from cltr.errors import DataError
 from cltr.interfaces import ClickModel
@@ -16,6 +19,7 @@ from cltr.statistics import count_clicks, count_log
 from cltr.storage import create_h5
 from cltr.testing import tiny_dataset
 from cltr.types import ClickLog, ClickStatistics, Dataset
+from tests import children
 
 DATA = tiny_dataset()
 SCORES = DATA.features[:, 1].astype(np.float64)
@@ -169,6 +173,49 @@ def test_a_context_that_is_too_long_is_refused(path):
     with pytest.raises(DataError, match="longer than 64 bytes"):
         write_sessions(path, frame(), {"train": (3, [chunk])}, OFFSETS)
     assert list(path.parent.iterdir()) == []
+
+
+def write(way: str, path: Path) -> None:
+    if way == "counts":
+        write_log(path, counts())
+    else:
+        drawn = {split: (n, sessions(TrustBias(), split, n)) for split, n in N.items()}
+        write_sessions(path, frame(), drawn, OFFSETS)
+
+
+def opens(path: Path) -> bool:
+    try:
+        open_log(path)
+    except DataError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("way", ["counts", "sessions"])
+def test_a_kill_at_any_write_leaves_no_file_that_opens(path, way, monkeypatch):
+    """Every write to the disk is the last one once, and so is the moment before the renaming."""
+    steps: list[int] = []
+    real = storage._Sink.write
+    monkeypatch.setattr(
+        storage._Sink, "write", lambda sink, data: steps.append(0) or real(sink, data)
+    )
+    write(way, path)
+    total = len(steps)
+    path.unlink()
+
+    def killing(sink, data):
+        if not steps:
+            os.kill(os.getpid(), signal.SIGKILL)
+        steps.pop()
+        return real(sink, data)
+
+    monkeypatch.setattr(storage._Sink, "write", killing)
+    for last in range(total):
+        steps[:] = [0] * last
+        assert children.run(lambda: write(way, path)) is None
+        assert not path.exists()
+    assert total > 5
+    assert not any(opens(partial) for partial in path.parent.iterdir())
 
 
 def test_a_log_of_counts_has_no_interactions_to_read(written):

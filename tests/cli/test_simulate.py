@@ -1,9 +1,14 @@
 """Guards ``cltr simulate``: what it says is what the log holds."""
 
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 
+from cltr.dataset_files import save_dataset
+from cltr.errors import DataError
 from cltr.logs import open_log, read_sessions
 from tests import small
 
@@ -48,6 +53,31 @@ def test_the_same_seed_the_same_log(cltr, here):
         cltr("simulate", "-n", "500", "--seed", "4", "--out", name)
     first, second = (open_log(here / name).statistics["train"] for name in ("a.h5", "b.h5"))
     assert (first.clicks == second.clicks).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sessions", [[], ["--sessions"]], ids=["counts", "sessions"])
+def test_a_kill_leaves_no_log_that_opens(here, sessions):
+    """A real process, killed as soon as it has begun to write."""
+    save_dataset(small.dataset(), here / "data.h5")
+    words = ["simulate", "--data", "data.h5", "-n", "2e5", "--out", "log.h5", *sessions]
+    words += ["-o", "production.epochs=1"]
+    program = "import sys; from cltr.cli import main; main()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    while child.poll() is None and not list(here.glob(".log.h5*")):
+        time.sleep(0.001)
+    child.kill()
+    child.wait()
+    for path in here.glob("*log.h5*"):
+        if path.name == "log.h5":  # it was done just in time
+            open_log(path)
+        else:
+            with pytest.raises(DataError):
+                open_log(path)
 
 
 def test_a_log_needs_a_name(refused):
