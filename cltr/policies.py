@@ -10,8 +10,22 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cltr.devices import device_named
 from cltr.ranges import close_gaps
 from cltr.types import Booleans, Floats, Integers, Lists
+
+__all__ = [
+    "DEFAULT_ACCURACY",
+    "Backend",
+    "Deterministic",
+    "Gaussian",
+    "PlackettLuce",
+    "device_named",
+    "list_seeds",
+    "places_by_score",
+    "ranks_by_score",
+    "sample_rankings",
+]
 
 DEFAULT_ACCURACY = 1e-7
 Backend: TypeAlias = Literal["numba", "torch"]

@@ -1,16 +1,42 @@
 """PL-Rank-1, -2 and -3: gradients from sampled rankings, with labels around 0."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
 
 from cltr.interfaces import Objective
+from cltr.policies import Backend, PlackettLuce, device_named
 from cltr.types import Booleans, Floats, Integers
 from cltr_plrank.sampled import Sampled, falling_order, project, returns_to_go
 
+if TYPE_CHECKING:
+    import torch
 
-class PLRank(Sampled):
+
+class Centred(Sampled):
+    """What the forms of PL-Rank share: labels that are centred."""
+
+    class Options(Sampled.Options):
+        """Samples, and what the labels are measured from."""
+
+        centre: Literal["weights", "mean", "none"] = Field(
+            "weights",
+            description="take from the slopes of a list their mean, weighted by the expected "
+            "weights or plain, or nothing as published; changes the variance alone.",
+        )
+
+    options: "Centred.Options"
+
+    def _labels(self, objective: Objective, mask: Booleans) -> Floats:
+        if self.options.centre == "none":
+            return objective.slope
+        if self.options.centre == "mean":
+            return centre(objective.slope, mask.astype(np.float64))
+        return centre(objective.slope, np.abs(objective.weights) * mask)
+
+
+class PLRank(Centred):
     r"""PL-Rank-3: the labels of the documents that could have been placed enter by expectation.
 
     .. math:: \frac{\partial U}{\partial s_d} = E_y\Big[ PR_{r+1}
@@ -28,17 +54,43 @@ class PLRank(Sampled):
 
     name = "pl-rank"
 
-    class Options(Sampled.Options):
-        """Samples, and what the labels are measured from."""
+    class Options(Centred.Options):
+        """Samples, what the labels are measured from, and where to compute."""
 
-        centre: Literal["weights", "mean", "none"] = Field(
-            "weights",
-            description="take from the slopes of a list their mean, weighted by the expected "
-            "weights or plain, or nothing as published; changes the variance alone.",
+        backend: Backend = Field(
+            "numba", description="numba: compiled for processors; torch: for any device."
+        )
+        device: str = Field(
+            "cpu", description="where backend=torch computes, such as cuda or cuda:1."
         )
 
     options: "PLRank.Options"
-    by_document = False
+
+    @property
+    def policy(self) -> PlackettLuce:  # type: ignore[override]
+        return PlackettLuce(backend=self.options.backend, device=self.options.device)
+
+    def gradient(
+        self,
+        scores: Floats,
+        mask: Booleans,
+        rank_weights: Floats,
+        objective: Objective,
+        rng: np.random.Generator,
+    ) -> Floats:
+        if self.options.backend == "numba":
+            return super().gradient(scores, mask, rank_weights, objective, rng)
+        from cltr_plrank import on_torch
+
+        place, known, weights, labels = self._tensors(scores, mask, rank_weights, objective)
+        rankings = on_torch.sample(
+            place,
+            known,
+            top_k=len(rank_weights),
+            n_samples=self.options.samples,
+            seed=int(rng.integers(2**63)),
+        )
+        return on_torch.estimate(place, known, weights, rankings, labels).cpu().numpy()
 
     def estimate(
         self,
@@ -48,24 +100,28 @@ class PLRank(Sampled):
         objective: Objective,
         rankings: Integers,
     ) -> Floats:
-        return pl_rank(
-            scores,
-            mask,
-            rank_weights,
-            rankings,
-            labels=self._labels(objective, mask),
-            by_document=self.by_document,
-        )
+        if self.options.backend == "numba":
+            labels = self._labels(objective, mask)
+            return pl_rank(scores, mask, rank_weights, rankings, labels=labels)
+        import torch
 
-    def _labels(self, objective: Objective, mask: Booleans) -> Floats:
-        if self.options.centre == "none":
-            return objective.slope
-        if self.options.centre == "mean":
-            return centre(objective.slope, mask.astype(np.float64))
-        return centre(objective.slope, np.abs(objective.weights) * mask)
+        from cltr_plrank import on_torch
+
+        place, known, weights, slopes = self._tensors(scores, mask, rank_weights, objective)
+        drawn = torch.from_numpy(rankings).to(place.device)
+        return on_torch.estimate(place, known, weights, drawn, slopes).cpu().numpy()
+
+    def _tensors(
+        self, scores: Floats, mask: Booleans, rank_weights: Floats, objective: Objective
+    ) -> "tuple[torch.Tensor, ...]":
+        import torch
+
+        arrays = (scores, mask, rank_weights, self._labels(objective, mask))
+        device = device_named(self.options.device)
+        return tuple(torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in arrays)
 
 
-class PLRank1(PLRank):
+class PLRank1(Centred):
     r"""PL-Rank-1: the placement policy gradient, with centred labels.
 
     .. math:: \frac{\partial U}{\partial s_d} = E_y\Big[ PR_{r} 1[r \le K]
@@ -90,7 +146,7 @@ class PLRank1(PLRank):
         return project(scores, mask, rank_weights, rankings, direct=gains, common=gains)
 
 
-class PLRank2(PLRank):
+class PLRank2(Centred):
     r"""PL-Rank-2: the estimate of ``pl-rank``, summed for every document of every ranking.
 
     .. math:: \frac{\partial U}{\partial s_d} = E_y\Big[ PR_{r+1}
@@ -102,22 +158,16 @@ class PLRank2(PLRank):
     """
 
     name = "pl-rank-2"
-    by_document = True
 
-
-def pl_rank(
-    scores: Floats,
-    mask: Booleans,
-    rank_weights: Floats,
-    rankings: Integers,
-    *,
-    labels: Floats,
-    by_document: bool = False,
-) -> Floats:
-    """The estimate of PL-Rank-3, or document by document that of PL-Rank-2: the same numbers."""
-    from cltr_plrank import kernels
-
-    if by_document:
+    def estimate(
+        self,
+        scores: Floats,
+        mask: Booleans,
+        rank_weights: Floats,
+        objective: Objective,
+        rankings: Integers,
+    ) -> Floats:
+        labels = self._labels(objective, mask)
         gains = returns_to_go(rankings, labels, rank_weights)
         later = np.zeros_like(gains)
         later[..., :-1] = gains[..., 1:]
@@ -131,12 +181,19 @@ def pl_rank(
             labels=labels,
             by_document=True,
         )
+
+
+def pl_rank(
+    scores: Floats, mask: Booleans, rank_weights: Floats, rankings: Integers, *, labels: Floats
+) -> Floats:
+    """The estimate of PL-Rank-3, ``[queries, docs]``, compiled."""
+    from cltr_plrank import kernels
+
     out = np.zeros(scores.shape)
-    order = falling_order(scores, mask)
     kernels.pl_rank(
         np.ascontiguousarray(scores, np.float64),
         mask.sum(-1),
-        order,
+        falling_order(scores, mask),
         rankings,
         np.ascontiguousarray(labels, np.float64),
         np.ascontiguousarray(rank_weights, np.float64),

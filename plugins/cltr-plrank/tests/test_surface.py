@@ -35,7 +35,11 @@ def test_conforms_with_gaussian_noise():
     ("ranker", "options", "message"),
     [
         (PLRank, {"samples": 0}, "pl-rank.samples is 0: input should be greater than or equal"),
-        (PLRank, {"sample": 9}, "no option 'pl-rank.sample'; pl-rank has: centre, samples"),
+        (
+            PLRank,
+            {"sample": 9},
+            "no option 'pl-rank.sample'; pl-rank has: backend, centre, device, samples",
+        ),
         (Placement, {"samples": 1}, "baseline=loo needs at least 2 samples"),
         (Reinforce, {"samples": 1}, "baseline=loo needs at least 2 samples"),
         (Reinforce, {"baseline": "mean"}, "reinforce.baseline is 'mean': input should be 'loo'"),
