@@ -79,7 +79,7 @@ def integrate(starts, cells, shown, clicked, strata, log_click, log_skip, log_we
 
     ``strata`` says to which stratum each document belongs, ``[docs]``; ``log_click`` and
     ``log_skip`` are log-probabilities by cell and level, ``[cells, levels]``, ``log_weights`` those
-    of the levels, ``[strata, levels]``.
+    of the levels, ``[strata, levels]``; all finite.
 
     Returns:
         Expected clicks and impressions, ``[2, cells, levels]``; expected documents,
@@ -99,15 +99,9 @@ def integrate(starts, cells, shown, clicked, strata, log_click, log_skip, log_we
             for level in range(n_levels):
                 share[level] = log_weights[stratum, level]
             for i in range(starts[d], starts[d + 1]):
-                clicks, skips = clicked[i], shown[i] - clicked[i]
-                if clicks > 0.0:
-                    logs = log_click[cells[i]]
-                    for level in range(n_levels):
-                        share[level] += clicks * logs[level]
-                if skips > 0.0:
-                    logs = log_skip[cells[i]]
-                    for level in range(n_levels):
-                        share[level] += skips * logs[level]
+                j, clicks, skips = cells[i], clicked[i], shown[i] - clicked[i]
+                for level in range(n_levels):
+                    share[level] += clicks * log_click[j, level] + skips * log_skip[j, level]
             highest = share[0]
             for level in range(n_levels):
                 highest = max(highest, share[level])

@@ -10,8 +10,10 @@ from cltr.fitting import Climb, Convergence, FitOptions, State, Step, Threads, c
 from cltr.relevance import Estimate, Regression, Spread, Table
 from cltr.types import Affine, Booleans, Floats, Integers
 
-LEVELS = 21
-"""Levels of relevance that are integrated over, denser towards 0 and 1."""
+LEVELS = 20
+"""Levels of relevance that are integrated over, denser towards 0 and 1; vectors hold four each."""
+TINY = 1e-300
+"""In place of a probability of 0, where its logarithm is taken."""
 HEAVY = 200
 """Impressions from which a document has a relevance of its own."""
 STRATA = 5
@@ -108,8 +110,7 @@ class Climber:
         def passes(state: State) -> tuple[Floats, Floats, Floats, Floats, float]:
             above, share, weights, relevance = state
             clicks, skips = _probabilities(above, share, levels)
-            with np.errstate(divide="ignore"):
-                logs = np.log(clicks), np.log(skips), np.log(_normalised(weights))
+            logs = _logs(clicks), _logs(skips), _logs(_normalised(weights))
             sums, documents, value = affinefit_kernel.integrate(*light_arrays, strata, *logs)
             hits, own, more = affinefit_kernel.expect(
                 *heavy_arrays, above, above * share, relevance
@@ -218,6 +219,12 @@ def levels_of_relevance() -> Floats:
     """From 0 to 1, denser towards both ends, where clicks tell more."""
     levels: Floats = np.sin(np.pi / 2 * np.arange(LEVELS) / (LEVELS - 1)) ** 2
     return levels
+
+
+def _logs(probabilities: Floats) -> Floats:
+    """Logarithms, and a very low number for what cannot be: times no clicks at all it is 0."""
+    logs: Floats = np.log(np.maximum(probabilities, TINY))
+    return logs
 
 
 def _normalised(weights: Floats) -> Floats:

@@ -73,7 +73,7 @@ def adjacent_chain(statistics: ClickStatistics) -> Floats:
 
 
 def all_pairs(
-    statistics: ClickStatistics, *, iterations: int = 10_000, tolerance: float = 1e-10
+    statistics: ClickStatistics, *, iterations: int = 10_000, tolerance: float = 1e-13
 ) -> Floats:
     r"""Examination from all pairs of ranks at once, by maximum likelihood.
 

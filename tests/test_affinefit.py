@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cltr import affinestep
+from cltr import affinefit_kernel, affinestep
 from cltr.affinefit import (
     fit_affine,
     infer_relevance,
@@ -175,6 +175,31 @@ def few_impressions(seed, *, n=7, ranks=3, most=6):
     clicks = rng.binomial(impressions, 0.4)
     clicks[0, 0] = impressions[0, 0] = 1
     return ClickStatistics(impressions, clicks, np.array([99]), np.array([0, n]))
+
+
+@pytest.mark.parametrize("start", [TrustBias().start(3), PositionBased().start(3)])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_expected_of_each_level_is_bayes_by_numpy(seed, start):
+    """Clicks and impressions by level, exactly; at level 0 without trust no click is possible."""
+    statistics, levels = few_impressions(seed), levels_of_relevance()
+    rng = np.random.default_rng(seed)
+    strata = rng.integers(0, 2, size=len(statistics.impressions))
+    weights = rng.dirichlet(np.ones(len(levels)), size=2)
+    p = start.examination[:, None] * levels + start.trust[:, None]
+    logs = [np.log(np.maximum(values, affinestep.TINY)) for values in (p, 1 - p, weights)]
+    sums, documents, value = affinefit_kernel.integrate(
+        *counts_of(statistics).arrays, strata, *logs
+    )
+    clicks, skips = statistics.clicks, statistics.impressions - statistics.clicks
+    likelihood = (p ** clicks[..., None] * (1 - p) ** skips[..., None]).prod(1)  # 0 ** 0 is 1
+    joint = likelihood * weights[strata]
+    seen = statistics.impressions.sum(1) > 0
+    share = joint[seen] / joint[seen].sum(1, keepdims=True)
+    np.testing.assert_allclose(sums[0], clicks[seen].T @ share, atol=1e-10)
+    np.testing.assert_allclose(sums[1], statistics.impressions[seen].T @ share, atol=1e-10)
+    by_stratum = [share[strata[seen] == one].sum(0) for one in (0, 1)]
+    np.testing.assert_allclose(documents, by_stratum, atol=1e-10)
+    assert value == pytest.approx(np.log(joint[seen].sum(1)).sum(), abs=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(4))
