@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ class Band:
     n: int
 
 
+@lru_cache
 def student(probability: float, degrees: int) -> float:
     r"""Quantile of Student's distribution.
 

@@ -68,7 +68,7 @@ def test_wrong_ranks_are_refused(cltr, ranks):
 
 
 def test_a_figure_on_small_data_has_its_statements(cltr, tmp_path):
-    words = ["-n", "500", "--seeds", "1", "--preset", "cltr", "--workers", "1", "--json"]
+    words = ["-n", "300", "--seeds", "1", "--preset", "cltr", "--workers", "1", "--json"]
     result = json.loads(cltr("reproduce", "figure-2", *words, "--out", str(tmp_path)).stdout)
     assert [s["claim"][:3] for s in result["statements"]] == ["(a)", "(b)", "(c)"]
     assert all(isinstance(s["holds"], bool) for s in result["statements"])
