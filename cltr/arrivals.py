@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
+from cltr import compiling  # noqa: F401 - says so when it compiles
 from cltr.ranges import FLOOR
 
 LANES = 8

@@ -8,6 +8,7 @@ import cltr
 
 KERNELS = {
     *("cltr.arrivals", "cltr.drawing", "cltr.gaussian", "cltr.race", "cltr.sampling"),
+    "cltr.compiling",
     "cltr.importing.sparse",
 }
 """Compiled with numba, as is ``*kernel``, and imported inside the functions that need them."""

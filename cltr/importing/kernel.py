@@ -13,6 +13,8 @@ All is in this file, since numba keeps what it compiled until the file changes.
 import numpy as np
 from numba import njit
 
+from cltr import compiling  # noqa: F401 - says so when it compiles
+
 OK = 0
 BAD_LABEL, NEGATIVE_LABEL = 1, 2
 MISSING_QUERY, BAD_QUERY, UNEXPECTED_QUERY = 3, 4, 5

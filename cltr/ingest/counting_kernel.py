@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from cltr import compiling  # noqa: F401 - says so when it compiles
+
 _JIT = {"cache": True, "error_model": "numpy", "nogil": True}
 MOST = 64
 TWICE, GAPS, UNKNOWN, TESTED, ALL_CLICKED, SHORT, SHORT_CLICKED = range(7)

@@ -1,0 +1,32 @@
+"""Say once on stderr when kernels are compiled: it takes seconds, and happens once per machine.
+
+Compiled kernels are kept beside their source (numba's cache), so that this is seen after an
+installation or an update, and never again. Kernels import this module.
+"""
+
+import sys
+from typing import Any
+
+from numba.core import event
+
+MESSAGE = "compiling kernels, once; this takes some seconds\n"
+
+
+class _Announcer(event.Listener):
+    """Speaks at the first compilation; what is found in the cache is not compiled."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def on_start(self, event: Any) -> None:
+        name = getattr(event.data["dispatcher"].py_func, "__module__", "")
+        if not self.said and name.startswith("cltr") and sys.__stderr__ is not None:
+            self.said = True
+            sys.__stderr__.write(MESSAGE)
+            sys.__stderr__.flush()
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+event.register("numba:compile", _Announcer())
