@@ -38,6 +38,7 @@ Examples:
   cltr ingest sessions.jsonl --format list -o clicks-are=documents --out log.h5
   cltr ingest ubi_queries.jsonl ubi_events.jsonl --format ubi --out log.h5
   cltr ingest men.csv --format open-bandit --out log.h5
+  cltr ingest monday.h5 tuesday.h5 --out days.h5
   cltr ingest clicks.parquet --data data.h5 --production scores.parquet --out log.h5""",
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -103,7 +104,10 @@ Examples:
 @click.option("--sessions", is_flag=True, help="Keep the interactions, not only their counts.")
 @click.option("--memory", metavar="SIZE", default="", help="Most memory to use.  [half of it]")
 @shared
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     paths: tuple[Path, ...],
     out: Path,
     format_: str,
@@ -120,9 +124,12 @@ def command(
     In the long form there is a row for each document shown, in the list form one for each
     interaction. Columns with common names are found; name the others. What is wrong with the log
     is counted, shown, and dropped, kept or refused. Without --data the log stands alone, and the
-    scorer 'table' can be trained on it.
+    scorer 'table' can be trained on it. Log files of this command (.h5) are merged: counts add up.
     """
     del verbose
+    if any(path.suffix == ".h5" for path in paths):
+        _merge(context, paths, out, as_json=as_json)
+        return
     warn_about_plugins()
     from cltr.cli.log_output import print_ingested, stage_progress
     from cltr.cli.output import print_json
@@ -141,6 +148,26 @@ def command(
     dataset = _dataset(data)
     with stage_progress() as progress:
         report = ingest_log(source, out, dataset=dataset, options=options, progress=progress)
+    if as_json:
+        print_json(report)
+    else:
+        print_ingested(report)
+
+
+def _merge(context: click.Context, paths: tuple[Path, ...], out: Path, *, as_json: bool) -> None:
+    """Add up log files, which are taken as they are."""
+    if not all(path.suffix == ".h5" for path in paths):
+        raise click.UsageError("give log files (.h5) to merge, or files to ingest, not both")
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if given and name not in ("paths", "out", "as_json", "verbose", "plugin_files"):
+            raise click.UsageError(f"{parameter.opts[0]}: log files are merged as they are")
+    from cltr.cli.log_output import print_ingested
+    from cltr.cli.output import print_json
+    from cltr.ingest.merging import merge_files
+
+    report = merge_files(paths, out)
     if as_json:
         print_json(report)
     else:

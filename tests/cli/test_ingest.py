@@ -109,3 +109,25 @@ def test_a_log_trains_from_start_to_end(cltr, here, train):
     again = json.loads(cltr("evaluate", "run", "--json").stdout)
     assert again["off_policy"] == result["off_policy"]
     assert again["certificate"] == result["certificate"]
+
+
+def test_log_files_are_merged(cltr, here):
+    for day in ("monday", "tuesday"):
+        table = [row | {"session": f"{day}{row['session']}"} for row in LOG]
+        write_csv(here / f"{day}.csv", table)
+        assert cltr("ingest", f"{day}.csv", "--out", f"{day}.h5").exit_code == 0
+    done = cltr("ingest", "monday.h5", "tuesday.h5", "--out", "days.h5", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert sum(json.loads(done.stdout)["n_interactions"].values()) == 120
+    assert "next: cltr check all.h5" in cltr("ingest", "days.h5", "--out", "all.h5").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["a.h5", "b.csv"], "give log files (.h5) to merge, or files to ingest, not both"),
+        (["a.h5", "b.h5", "--top-k", "3"], "--top-k: log files are merged as they are"),
+    ],
+)
+def test_merging_takes_logs_as_they_are(refused, words, line):
+    assert refused("ingest", *words, "--out", "days.h5", code=2).startswith(line)
