@@ -354,6 +354,32 @@ def test_ids_stay_what_they_are(tmp_path):
     assert log.lists.document_ids.tolist() == ["007"]
 
 
+def test_zero_is_an_id_as_any_other(tmp_path):
+    """In a file with types; there the hash of two zeros is zero."""
+    table = [
+        {"session": s, "query": q, "position": p, "doc": d, "click": int(d == 0)}
+        for s in range(40)
+        for q in (0, 7)
+        for p, d in enumerate((0, 1), start=1)
+    ]
+    report, log = ingest(plain_logs.write_parquet(tmp_path / "log.parquet", table))
+    assert report["problems"] == []
+    assert counted(log)[0]["0", "0", 1] == counted(log)[1]["0", "0", 1] == 40
+    assert counted(log)[2] == Counter({"0": 40, "7": 40})
+
+
+def test_production_may_score_documents_whose_ids_are_no_numbers(tmp_path):
+    table = [row | {"query": 1, "doc": ord(row["doc"])} for row in MANY]
+    path = plain_logs.write_parquet(tmp_path / "log.parquet", table)
+    scores = tmp_path / "scores.csv"
+    scores.write_text("query,document,score\n1,97,1\n1,98,2\n1,99,3\n1,new,4\n")
+    log = ingest(path, production=scores)[1]
+    assert dict(zip(log.lists.document_ids.tolist(), log.scores, strict=True)) == {
+        "97": 1, "98": 2, "99": 3, "new": 4
+    }  # fmt: skip
+    assert sum(counted(log)[0].values()) == len(MANY)
+
+
 # Splits.
 
 

@@ -86,6 +86,8 @@ def _offer(tally: Tally) -> None:
     """Add what production scores to the names of logged queries; ids of scores are text."""
     hashed = tally.hash_of("query", "document")
     tally.connection.execute(
+        "CREATE OR REPLACE TABLE names AS SELECT query::VARCHAR AS query, "
+        "document::VARCHAR AS document, pair FROM names; "
         "CREATE OR REPLACE TABLE seen AS SELECT DISTINCT query::VARCHAR AS query FROM names; "
         f"INSERT INTO names SELECT query, document, {hashed} AS pair FROM (SELECT query, document "
         "FROM production WHERE query IN (SELECT query FROM seen) EXCEPT "

@@ -15,7 +15,9 @@ CHUNK = 1_000_000
 
 
 def interactions(tally: Tally, found: Assembled, split: str) -> Iterator[ClickLog]:
-    """The interactions of a split in the order of the log; documents are rows of that split.
+    """The interactions of a split; documents are rows of that split.
+
+    They come in the order of the log, unless rows had to be sorted or cleaned.
 
     Args:
         tally: counted, with its context.

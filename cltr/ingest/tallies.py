@@ -171,9 +171,9 @@ class Tally:
     def hash_of(self, *names: str) -> str:
         """SQL of a hash of some columns."""
         salt = f", {self.salt}" if self.salt else ""
-        whole = f"hash({', '.join(names)}{salt})"
-        # 0 stands for what is missing.
-        return f"greatest({whole} >> {64 - self.hash_bits}, 1)" if self.hash_bits < 64 else whole
+        shift = f" >> {64 - self.hash_bits}" if self.hash_bits < 64 else ""
+        # 0 stands for what is missing, and is also the hash of two zeros.
+        return f"greatest(hash({', '.join(names)}{salt}){shift}, 1::UBIGINT)"
 
     def _define_rows(self) -> None:
         """A view of what the reader gave, every column of a type that is known."""
