@@ -315,6 +315,12 @@ def test_presets_differ_in_what_they_say():
         assert config.propensity_clip(10_000) == 0.1
 
 
+def test_a_preset_can_be_changed():
+    found = figure_study("figure-4", preset="paper", options={"production": {"fraction": 0.2}})
+    production = found.config(Cell("DR", 1, 100, "adversarial")).production
+    assert (production.fraction, production.seed) == (0.2, 1)
+
+
 def test_the_grid_of_the_paper_is_that_of_its_figures():
     n, _ = published_curves("figure-2", "yahoo")["IPS"]
     assert figure_study("figure-2", preset="paper").interactions == n

@@ -17,6 +17,7 @@ Examples:
   cltr reproduce figure-1 --ranks 2,4,6,8
   cltr reproduce figure-2 --quick
   cltr reproduce figure-4 --data mslr.h5 --preset cltr -n 1e2..1e9:9 --seeds 5
+  cltr reproduce figure-2 --data mq2008.h5 -o production.fraction=0.1 -o production.epochs=100
   cltr reproduce ingredients --data mq2008.h5
 
 figure-1 clipped ratios; figure-2 IPS, DR, safe DR and PRPO; figure-3 sensitivity to clip and
@@ -36,6 +37,13 @@ weights are worth. Where the data are Yahoo, MSLR or Istella, the paper's curves
 @click.option("--quick", is_flag=True, help="A coarse grid and few seeds: minutes, not hours.")
 @click.option("-n", "--interactions", metavar="LIST", help="Such as 1e2..1e9:9.  [1e2..1e9:25]")
 @click.option("--seeds", metavar="NUMBER", help="How many, or which: 1,2,7.  [10]")
+@click.option(
+    "-o",
+    "assignments",
+    multiple=True,
+    metavar="ROLE.KEY=VALUE",
+    help="Change the preset, such as production.fraction=0.1; may be repeated.",
+)
 @click.option("--ranks", metavar="LIST", help="Original ranks of figure-1.  [2,4,6,8]")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder.  [reproduction/FIGURE-PRESET]"
@@ -47,6 +55,7 @@ def command(
     preset: str,
     data: str,
     quick: bool,
+    assignments: tuple[str, ...],
     ranks: str | None,
     out: Path | None,
     workers: int | None,
@@ -65,6 +74,7 @@ def command(
 
     from cltr.cli.output import print_json
     from cltr.cli.study_output import cell_progress, print_clipping, print_study
+    from cltr.config import parse_assignments
     from cltr.studies import job
     from cltr.studies.clipping import RANKS, parse_ranks
     from cltr.studies.figures import figure_study
@@ -76,7 +86,14 @@ def command(
         show = print_clipping
     else:
         given = {key: value for key, value in changes.items() if value is not None}
-        study = figure_study(figure, preset=preset, data=data, quick=quick, changes=given)
+        study = figure_study(
+            figure,
+            preset=preset,
+            data=data,
+            quick=quick,
+            changes=given,
+            options=parse_assignments(assignments),
+        )
         with cell_progress() as update:
             result = job.compare(
                 study,

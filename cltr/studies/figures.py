@@ -5,7 +5,7 @@ import tomllib
 from importlib import resources
 from typing import Any
 
-from cltr.studies.study import Study
+from cltr.studies.study import Study, merged
 
 FIGURES = ("figure-2", "figure-3", "figure-4", "ingredients")
 """Studies that ship with the package; Figure 1 is a formula (:mod:`cltr.studies.clipping`)."""
@@ -19,6 +19,7 @@ def figure_study(
     data: str = "demo",
     quick: bool = False,
     changes: dict[str, Any] | None = None,
+    options: dict[str, dict[str, Any]] | None = None,
 ) -> Study:
     """The study of a figure, on any data set.
 
@@ -28,10 +29,13 @@ def figure_study(
         data: a data set file, or ``demo``.
         quick: a coarser grid and fewer seeds.
         changes: study values on top, such as ``{"seeds": 5}``.
+        options: run file tables on top of the preset's, such as ``{"production": {"seed": 2}}``.
     """
     values = _read(f"{figure}.toml")
     fewer = values.pop("quick", {})
     base = _read(f"{preset}.toml") | values.pop("base", {}) | {"data": data}
+    for role, given in (options or {}).items():
+        base[role] = merged(base.get(role), given)
     values["title"] = f"{values.get('title', figure)} ({preset} preset)"
     if quick:
         values |= fewer
