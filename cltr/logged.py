@@ -8,7 +8,7 @@ from cltr.config import RunConfig
 from cltr.errors import DataError, UsageError
 from cltr.findings.estimates import contradiction
 from cltr.interfaces import ClickModel
-from cltr.logs import LogFile, open_log, own_lists
+from cltr.logs import LogFile, open_log, own_lists, ranks_shown
 from cltr.policies import PlackettLuce
 from cltr.production import LARGEST_MISFIT, Production, count_ranks, misfit
 from cltr.types import ClickStatistics, Dataset, Floats
@@ -27,6 +27,14 @@ class Logged:
     """Whose clicks they are, if the log says so."""
     assumptions: tuple[str, ...] = ()
     """What the results rest on, one sentence each."""
+
+
+def fit_ranks(config: RunConfig) -> RunConfig:
+    """As many ranks as the log shows, where one did not ask for a number and it shows fewer."""
+    if not config.log or "top_k" in config.model_fields_set:
+        return config
+    shown = ranks_shown(Path(config.log))
+    return config.model_copy(update={"top_k": min(config.top_k, shown)})
 
 
 def own_data(config: RunConfig) -> Dataset | None:

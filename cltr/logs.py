@@ -244,6 +244,12 @@ def read_sessions(
             yield rows
 
 
+def ranks_shown(path: Path) -> int:
+    """How many ranks the log shows."""
+    with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
+        return int(file["train/impressions"].shape[1])
+
+
 def has_sessions(path: Path) -> bool:
     """Whether the log keeps the interactions themselves."""
     with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:

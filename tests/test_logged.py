@@ -10,7 +10,7 @@ from cltr import jobs
 from cltr.clickmodels import PositionBased
 from cltr.config import resolve
 from cltr.datasets import save_dataset
-from cltr.errors import DataError, OptionError, UsageError
+from cltr.errors import CltrError, DataError, OptionError, UsageError
 from cltr.ingest.job import Source, ingest_log
 from cltr.ingest.publiclogs import OpenBanditReader
 from cltr.ingest.readers import LongReader
@@ -187,6 +187,20 @@ def test_what_a_log_cannot_give_is_one_line(tmp_path, values, error, line):
     assert not (tmp_path / "run").exists()
 
 
+def test_fewer_ranks_than_the_default_are_no_error(tmp_path):
+    """A log of three ranks is learned from at three, unless more were asked for."""
+    log = open_log(stored(tmp_path / "log.h5"))
+    cut = {
+        split: replace(part, impressions=part.impressions[:, :3], clicks=part.clicks[:, :3])
+        for split, part in log.statistics.items()
+    }
+    write_log(tmp_path / "log.h5", replace(log, statistics=cut))
+    few = {"training": {"epochs": 1}}
+    assert jobs.train(config(tmp_path / "log.h5", **few), out=tmp_path / "run")["top_k"] == 3
+    with pytest.raises(CltrError, match="--top-k is 4, but the log shows 3 ranks"):
+        jobs.train(config(tmp_path / "log.h5", top_k=4, **few), out=tmp_path / "more")
+
+
 def test_data_log_needs_a_log_that_stands_alone(tmp_path):
     with pytest.raises(UsageError, match="give the log too"):
         jobs.train(resolve({"data": "log"}), out=tmp_path / "run")
@@ -268,6 +282,7 @@ def test_yandex_trains_from_start_to_end(tmp_path):
 def test_open_bandit_trains_on_its_propensities(tmp_path):
     path = tmp_path / "log.h5"
     ingest_log(Source([REAL / "open-bandit" / "bts" / "men"], OpenBanditReader()), path)
-    result = jobs.train(config(path, training={"epochs": 3}, top_k=3), out=tmp_path / "run")
+    result = jobs.train(config(path, training={"epochs": 3}), out=tmp_path / "run")
     assert result["exposure"] == "logged"
+    assert result["top_k"] == 3  # the log shows no more, and none were asked for
     assert any("one by one" in line for line in result["assumptions"])
