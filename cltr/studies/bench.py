@@ -7,11 +7,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cltr import pipeline
+from cltr import __version__, pipeline
 from cltr.components import Components, compose, resolved
 from cltr.config import RunConfig
 from cltr.errors import CltrError
 from cltr.pipeline import Production, Progress
+from cltr.plugins import registry
 from cltr.simulation import simulate_statistics
 from cltr.studies.study import PRODUCTION, SKYLINE, Cell, Study
 from cltr.types import ClickStatistics, Dataset
@@ -139,5 +140,6 @@ def key_of(study: Study, cell: Cell, fingerprint: str) -> str:
         values = vars(cell) | {"error": str(error)}
     if cell.method == SKYLINE:
         values = {"skyline": {key: values.get(key) for key in (*RANKED[1:], "training")}}
-    text = json.dumps([values, fingerprint], sort_keys=True)
+    versions = {p.distribution: p.version for p in registry().providers} | {"cltr": __version__}
+    text = json.dumps([values, fingerprint, versions], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
