@@ -18,6 +18,7 @@ from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any
 
+from cltr.components import compose
 from cltr.errors import CltrError, DataError
 from cltr.runs import finite
 from cltr.storage import write_beside
@@ -56,10 +57,9 @@ def run_study(
         plugins: plugin files that workers must load too.
         on_progress: called now and then.
     """
-    (folder / CELLS).mkdir(parents=True, exist_ok=True)
-    with write_beside(folder / STUDY) as temporary:
-        temporary.write_text(study.to_toml(), encoding="utf-8")
+    check_methods(study)
     groups = _keyed(study)
+    _prepare(study, folder)
     cells = [keyed for group in groups for keyed in group]
     before = {key for _, key in cells if (row := _read(folder, key)) and row["status"] == "done"}
     for _, key in cells:
@@ -84,6 +84,25 @@ def run_study(
         tell=tell,
     )
     return [vars(cell) | (_read(folder, key) or {"status": "missing"}) for cell, key in cells]
+
+
+def check_methods(study: Study) -> None:
+    """Names and options of every method, before anything is computed."""
+    for method in study.methods:
+        for users in study.people:
+            try:
+                compose(study.config(Cell(method, study.seeds[0], study.interactions[0], users)))
+            except CltrError as error:
+                raise type(error)(f"method '{method}': {error}") from error
+
+
+def _prepare(study: Study, folder: Path) -> None:
+    try:
+        (folder / CELLS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CltrError(f"{folder}: cannot make the folder: {error.strerror}") from error
+    with write_beside(folder / STUDY) as temporary:
+        temporary.write_text(study.to_toml(), encoding="utf-8")
 
 
 def _keyed(study: Study) -> list[list[Keyed]]:
