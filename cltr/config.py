@@ -122,13 +122,7 @@ class RunConfig(Options):
     @classmethod
     def load(cls, path: Path) -> "dict[str, Any]":
         """The values of a run file, unchecked."""
-        try:
-            with path.open("rb") as file:
-                return tomllib.load(file)
-        except OSError as error:
-            raise CltrError(f"{path}: cannot read run file: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise OptionError(f"{path}: not TOML: {error}") from error
+        return read_toml(path, "run file")
 
     def to_toml(self) -> str:
         """As a run file; users and log only if they are set."""
@@ -136,6 +130,17 @@ class RunConfig(Options):
 
         values = self.model_dump(mode="json", exclude_none=True)
         return tomli_w.dumps(values)
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The values of a TOML file, unchecked; errors name it and what it should be."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise CltrError(f"{path}: cannot read {what}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OptionError(f"{path}: not TOML: {error}") from error
 
 
 def resolve(values: dict[str, Any], *, source: str = "") -> RunConfig:

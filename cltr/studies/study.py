@@ -1,7 +1,6 @@
 """What is compared: methods, and the grid of interactions, seeds and users that each is run on."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,16 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from cltr.config import TABLES, Choice, RunConfig, parse_assignments, parse_value, resolve
-from cltr.errors import CltrError, OptionError, UsageError
+from cltr.config import (
+    TABLES,
+    Choice,
+    RunConfig,
+    parse_assignments,
+    parse_value,
+    read_toml,
+    resolve,
+)
+from cltr.errors import OptionError, UsageError
 from cltr.options import Options
 
 SKYLINE = "skyline"
@@ -172,13 +179,7 @@ class Study(Options):
     @classmethod
     def load(cls, path: Path) -> dict[str, Any]:
         """The values of a study file, unchecked."""
-        try:
-            with path.open("rb") as file:
-                return tomllib.load(file)
-        except OSError as error:
-            raise CltrError(f"{path}: cannot read study file: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise OptionError(f"{path}: not TOML: {error}") from error
+        return read_toml(path, "study file")
 
     def to_toml(self) -> str:
         """As a study file."""
