@@ -74,12 +74,12 @@ def expect(starts, cells, shown, clicked, relevant, irrelevant, relevance):
 
 
 @njit(parallel=True, **_JIT)
-def integrate(starts, cells, shown, clicked, strata, log_click, log_skip, log_weights):
+def integrate(starts, cells, shown, clicked, times, strata, log_click, log_skip, log_weights):
     """The E-step where each document's relevance is one of a few levels.
 
-    ``strata`` says to which stratum each document belongs, ``[docs]``; ``log_click`` and
-    ``log_skip`` are log-probabilities by cell and level, ``[cells, levels]``, ``log_weights`` those
-    of the levels, ``[strata, levels]``; all finite.
+    ``times`` says how many documents have the same entries, ``strata`` to which stratum they
+    belong, ``[docs]`` each; ``log_click`` and ``log_skip`` are log-probabilities by cell and level,
+    ``[cells, levels]``, ``log_weights`` those of the levels, ``[strata, levels]``; all finite.
 
     Returns:
         Expected clicks and impressions, ``[2, cells, levels]``; expected documents,
@@ -114,9 +114,9 @@ def integrate(starts, cells, shown, clicked, strata, log_click, log_skip, log_we
                     share[level] = math.exp(below)
                     total += share[level]
                     first, last = min(first, level), level + 1
-            values[block] += highest + math.log(total)
+            values[block] += times[d] * (highest + math.log(total))
             for level in range(first, last):
-                share[level] /= total
+                share[level] *= times[d] / total
                 documents[block, stratum, level] += share[level]
             for i in range(starts[d], starts[d + 1]):
                 click_sums, shown_sums = sums[block, 0, cells[i]], sums[block, 1, cells[i]]

@@ -101,17 +101,18 @@ class Climber:
         from cltr import affinefit_kernel
 
         heavy = self.shown >= HEAVY
-        light_arrays = self.counts.only(~heavy).arrays
-        heavy_arrays = self.counts.only(heavy).arrays
-        seen = heavy & (self.shown > 0)
+        light = self.counts.only(~heavy)
+        heavy_arrays = self._compact(heavy)
+        shown = self.shown[heavy]
         strata, levels = self._strata(~heavy & (self.shown > 0)), levels_of_relevance()
+        light_arrays, times, strata = light.grouped(strata)
         rounds = 0 if self.fixed else 1 if heavy.any() else ROUNDS
 
         def passes(state: State) -> tuple[Floats, Floats, Floats, Floats, float]:
             above, share, weights, relevance = state
             clicks, skips = _probabilities(above, share, levels)
             logs = _logs(clicks), _logs(skips), _logs(_normalised(weights))
-            sums, documents, value = affinefit_kernel.integrate(*light_arrays, strata, *logs)
+            sums, documents, value = affinefit_kernel.integrate(*light_arrays, times, strata, *logs)
             hits, own, more = affinefit_kernel.expect(
                 *heavy_arrays, above, above * share, relevance
             )
@@ -124,7 +125,7 @@ class Climber:
             for _ in range(rounds):
                 expected = own + _expected(sums, above, share, levels)
                 above, share = self._cells(share, expected)
-            moved = np.divide(hits, self.shown, out=relevance.copy(), where=seen)
+            moved = np.divide(hits, shown, out=relevance.copy(), where=shown > 0)
             return (above, share, _normalised(documents), moved.clip(0.0, 1.0)), value
 
         summit = self._walk(leap, step, self._first(heavy, options), options)
@@ -132,17 +133,23 @@ class Climber:
         sums, documents, *_ = passes(summit.state)
         return Summit(
             Affine(above * (1.0 - share), above * share),
-            np.concatenate([levels, relevance[heavy]]),
-            np.concatenate([documents.sum(0), np.ones(heavy.sum())]),
-            np.concatenate([sums[1].sum(0), self.shown[heavy]]),
+            np.concatenate([levels, relevance]),
+            np.concatenate([documents.sum(0), np.ones(len(relevance))]),
+            np.concatenate([sums[1].sum(0), shown]),
             summit.convergence,
             documents,
         )
 
+    def _compact(self, which: Booleans) -> tuple[Integers, Integers, Floats, Floats]:
+        """The entries of some documents, as if there were no others."""
+        starts, cells, shown, clicked = self.counts.only(which).arrays
+        kept: Integers = np.append(starts[:-1][which], starts[-1])
+        return kept, cells, shown, clicked
+
     def _first(self, heavy: Booleans, options: FitOptions) -> State:
         """Where to start: on a large log, where a tenth of its documents leads."""
         above, share, weights = self.above, self.share, np.ones((STRATA, LEVELS))
-        relevance = np.full(len(heavy), self.mean)
+        relevance = np.full(int(heavy.sum()), self.mean)
         stride = min(10, len(self.counts.keys) // SAMPLE)
         if stride < 2:
             return above, share, _normalised(weights), relevance
@@ -153,7 +160,7 @@ class Climber:
             from cltr import affinefit_kernel
 
             found = affinefit_kernel.likeliest(
-                *self.counts.only(heavy).arrays, above, sample.affine.trust, 0.0, self.mean
+                *self._compact(heavy), above, sample.affine.trust, 0.0, self.mean
             )
             relevance = found.clip(1e-6, 1.0 - 1e-6)
         weights = _normalised(sample.strata + 1e-3)

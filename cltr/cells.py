@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from cltr.errors import DataError
 from cltr.types import Booleans, ClickStatistics, Floats, Integers, Lists
 
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 DENSE = 8
 """Keys there may be for each that came, for counting in an array of all of them."""
 
@@ -111,6 +112,44 @@ class CellCounts:
         """As compiled steps take them: starts, cells, impressions, clicks."""
         return self.starts, self.cells, self.impressions, self.clicks
 
+    def grouped(
+        self, strata: Integers
+    ) -> tuple[tuple[Integers, Integers, Floats, Floats], Floats, Integers]:
+        """Documents with the same entries and stratum once: arrays, how many each, its stratum.
+
+        On a log where most documents were shown a few times, few are different.
+
+        Example:
+            >>> keys = np.array([0, 2, 5])  # documents 0 and 1 in cell 0, document 2 in cell 1
+            >>> counts = CellCounts(keys, np.ones(3), np.zeros(3), 2, np.array([0, 3]))
+            >>> arrays, times, strata = counts.grouped(np.zeros(3, int))
+            >>> times, arrays[1]
+            (array([2., 1.]), array([0, 1]))
+        """
+        starts, cells, shown, clicked = arrays = self.arrays
+        lengths = np.diff(starts)
+        used = np.flatnonzero(lengths)
+        everybody = arrays, np.ones(len(strata)), strata
+        if not len(used):
+            return everybody
+        order = used[np.argsort(_hashes(arrays, used, strata), kind="stable")]
+        new = np.ones(len(order), bool)
+        new[1:] = np.diff(_hashes(arrays, order, strata)) != 0
+        firsts, groups = order[new], np.cumsum(new) - 1
+        if 2 * len(firsts) > len(used):
+            return everybody
+        # Every entry beside that of the first of its group: a hash alone proves nothing.
+        model = firsts[groups]
+        mine, its = _entries(starts, order), _entries(starts, model, lengths[order])
+        columns = (cells, shown, clicked)
+        same = (lengths[order] == lengths[model]).all() and (strata[order] == strata[model]).all()
+        if not same or any((column[mine] != column[its]).any() for column in columns):
+            return everybody
+        rows = _entries(starts, firsts)
+        begin = np.concatenate([[0], np.cumsum(lengths[firsts])])
+        kept = (begin, cells[rows], shown[rows], clicked[rows])
+        return kept, np.bincount(groups).astype(np.float64), strata[firsts]
+
     def only(self, documents: Booleans) -> "CellCounts":
         """The entries of some documents, ``[docs]``; the others have none."""
         kept = documents[self.documents]
@@ -150,6 +189,29 @@ class CellCounts:
             impressions=(self.impressions * weights)[kept],
             clicks=(self.clicks * weights)[kept],
         )
+
+
+def _entries(starts: Integers, documents: Integers, lengths: Integers | None = None) -> Integers:
+    """Places of all entries of some documents, document by document."""
+    wanted = np.diff(starts)[documents] if lengths is None else lengths
+    rows = Lists(starts[documents], wanted).members
+    inside: Integers = np.minimum(rows, starts[-1] - 1)
+    return inside
+
+
+def _hashes(
+    arrays: tuple[Integers, Integers, Floats, Floats], documents: Integers, strata: Integers
+) -> NDArray[np.uint64]:
+    """A number of each document, the same for the same entries and stratum."""
+    starts, cells, shown, clicked = arrays
+    rows, lengths = _entries(starts, documents), np.diff(starts)[documents]
+    mixed = cells[rows].astype(np.uint64) * _MIX
+    for column in (shown[rows], clicked[rows]):
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX + column.view(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * _MIX
+    sums = np.add.reduceat(mixed, np.cumsum(lengths) - lengths)
+    hashes: NDArray[np.uint64] = (sums ^ (sums >> np.uint64(31))) * _MIX
+    return hashes + strata[documents].astype(np.uint64)
 
 
 def _collect(

@@ -187,9 +187,8 @@ def test_what_is_expected_of_each_level_is_bayes_by_numpy(seed, start):
     weights = rng.dirichlet(np.ones(len(levels)), size=2)
     p = start.examination[:, None] * levels + start.trust[:, None]
     logs = [np.log(np.maximum(values, affinestep.TINY)) for values in (p, 1 - p, weights)]
-    sums, documents, value = affinefit_kernel.integrate(
-        *counts_of(statistics).arrays, strata, *logs
-    )
+    arrays, once = counts_of(statistics).arrays, np.ones(len(strata))
+    sums, documents, value = affinefit_kernel.integrate(*arrays, once, strata, *logs)
     clicks, skips = statistics.clicks, statistics.impressions - statistics.clicks
     likelihood = (p ** clicks[..., None] * (1 - p) ** skips[..., None]).prod(1)  # 0 ** 0 is 1
     joint = likelihood * weights[strata]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cltr.cells import CellCounts
 from cltr.errors import DataError
 from cltr.statistics import count_clicks
-from cltr.types import ClickLog
+from cltr.types import ClickLog, ClickStatistics
 
 OFFSETS = np.array([0, 3, 7])
 
@@ -82,3 +82,25 @@ def test_counts_of_different_lists_cannot_be_added():
     one = CellCounts(np.empty(0, np.int64), empty, empty, 2, OFFSETS)
     with pytest.raises(DataError, match="2 and 3 cells of 2 and 2 queries"):
         one + CellCounts(np.empty(0, np.int64), empty, empty, 3, OFFSETS)
+
+
+@given(st.integers(0, 10**6), st.booleans())
+def test_law_grouped_documents_are_all_there(seed, alike):
+    """Whether many are alike or none: written out again, they are the same documents."""
+    rng = np.random.default_rng(seed)
+    shown = rng.integers(0, 50, size=(40, 3))
+    if alike:
+        shown = (shown > 25) * np.array([1, 0, 0])
+    clicks, strata = rng.binomial(shown, 0.5), rng.integers(0, 2, size=40)
+    statistics = ClickStatistics(shown, clicks, np.array([999]), np.array([0, 40]))
+    (starts, cells, n, c), times, found = CellCounts.of_statistics(statistics).grouped(strata)
+    again = []
+    for group in range(len(times)):
+        rows = slice(starts[group], starts[group + 1])
+        row = np.zeros((2, 3))
+        row[:, cells[rows]] = n[rows], c[rows]
+        again += [(found[group], *row.ravel())] * int(times[group] * (n[rows].sum() > 0))
+    seen = shown.sum(1) > 0
+    expected = np.column_stack([strata, shown, clicks])[seen]
+    assert sorted(again) == sorted(map(tuple, expected.astype(float)))
+    assert len(times) <= (4 if alike else 40)

@@ -189,7 +189,8 @@ def _print_notes(console: Console, report: dict[str, Any]) -> None:
         if not model["converged"]:
             console.print(
                 f"[yellow]![/] {model['name']} has not converged after {model['steps']} steps; "
-                "give it more: -o click-model.iterations=...",
+                "give it more (-o click-model.iterations=...), and mind that its intervals are too "
+                "narrow",
                 highlight=False,
             )
         for note in model["notes"]:

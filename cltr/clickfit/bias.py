@@ -22,6 +22,10 @@ from cltr.types import Affine, ClickLog, ClickStatistics, Floats
 RESAMPLES = 200
 """Draws of queries for intervals."""
 CONFIDENCE = 0.95
+STEPS = 200
+"""Most steps of EM in each draw: it starts where the fit ended."""
+FINE, ROUGH = 1e-13, 1e-10
+"""Tolerance of all pairs: for the estimate, and for each of the draws around it."""
 
 Tick = Callable[[], None]
 """Called after each draw of queries."""
@@ -64,7 +68,8 @@ def bias_of(
             for name, (low, high) in allowed.items()
         }
     if intervals:
-        estimate = bias_estimator(affine, model.options)
+        few = min(model.options.iterations, STEPS)
+        estimate = bias_estimator(affine, model.options.model_copy(update={"iterations": few}))
         found["intervals"] = _plain(_drawn(estimate, statistics, source.seed, tick))
     return found
 
@@ -77,17 +82,19 @@ def harvested(
     which = source.random_ranks()
     random = bool(which.any() and statistics.clicks[which].sum() > 0)
 
-    def estimate(drawn: ClickStatistics) -> dict[str, Floats]:
+    def estimate(drawn: ClickStatistics, tolerance: float = ROUGH) -> dict[str, Floats]:
         found = {"pivot": pivot(drawn), "adjacent_chain": adjacent_chain(drawn)}
         try:
-            found["all_pairs"] = all_pairs(drawn)
+            found["all_pairs"] = all_pairs(drawn, tolerance=tolerance)
         except DataError:
             found["all_pairs"] = np.full(drawn.top_k, np.nan)
         if random:
             found["randomised"] = randomised(drawn, which)
         return found
 
-    result: dict[str, Any] = {key: each.tolist() for key, each in estimate(statistics).items()}
+    result: dict[str, Any] = {
+        key: each.tolist() for key, each in estimate(statistics, FINE).items()
+    }
     if intervals:
         result["intervals"] = _plain(_drawn(estimate, statistics, source.seed, tick))
     return result
