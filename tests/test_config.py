@@ -65,7 +65,7 @@ def test_every_default_is_written_out_and_then_stands(values):
     config = resolve(values)
     parts = compose(config)
     full = resolved(config, parts)
-    assert full.ranker.options == {"accuracy": 1e-7}
+    assert full.ranker.options == {"accuracy": 1e-7, "backend": "numba", "device": "cpu"}
     assert full.estimator.options.items() >= config.estimator.options.items()
     assert (full.users is None) == bool(config.log)
     assert resolved(full, compose(full)) == full
