@@ -33,9 +33,10 @@ lint: $(VENV)/installed-test ## style, types, and who may import whom
 	$(BIN)/mypy cltr $(PLUGIN_MODULES)
 	$(BIN)/lint-imports
 
-bench: $(VENV)/installed-bench ## every stage against its natural rival, a table each
-	@for script in tests/benchmarks/*.py; do \
-	  echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: $(VENV)/installed-bench ## every stage against its natural rival: one table, one JSON
+	@mkdir -p .benchmarks
+	$(PYTEST) tests/benchmarks -p no:xdist -q -o python_files='bench_*.py' \
+	  -o python_functions='bench_*' --benchmark-quiet --benchmark-json=.benchmarks/latest.json
 
 science: $(VENV)/installed-test ## long statistical checks, and laws on many more examples
 	$(PYTEST) $(PARALLEL) -m slow

@@ -1,0 +1,40 @@
+"""Click models: processor time per session of counting and fitting together."""
+
+import time
+
+import numpy as np
+import pytest
+
+from cltr.fitting import add_up
+from cltr.plugins import registry
+from tests.benchmarks import clickmodels
+
+SESSIONS = 100_000
+PLAIN = {"pbm": 1 / clickmodels.PYCLICK["pbm"], "ubm": 1 / clickmodels.PYCLICK["ubm"]}
+
+
+@pytest.fixture(scope="module")
+def sessions():
+    dataset = clickmodels.random_lists(500, 20)
+    return dataset, clickmodels.sessions(dataset, SESSIONS)
+
+
+@pytest.mark.parametrize(("name", "options"), clickmodels.MODELS, ids=str)
+def bench_fit(contest, sessions, name, options):
+    """PyClick's times are as reported (``clickmodels.py``), not measured here."""
+    dataset, chunks = sessions
+    spent = []
+    for _ in range(2):
+        model = registry().find("click-model", name)(**options)
+        start = time.process_time()
+        model.fit(add_up(model.count(chunk, dataset.offsets) for chunk in chunks), dataset)
+        spent.append(time.process_time() - start)
+    seconds = float(np.min(spent)) / SESSIONS
+    label = name + "".join(f", {key}={value}" for key, value in options.items())
+    contest.done(
+        stage=f"fit, `{label}`",
+        work="per session of 10 documents",
+        ours=seconds,
+        against=f"PyClick, as reported {1000 * PLAIN[name]:.0f} ms" if name in PLAIN else "",
+        ratio=seconds / PLAIN[name] if name in PLAIN else None,
+    )

@@ -1,0 +1,123 @@
+"""A training step against the scorer alone and against the textbook, and every ranker."""
+
+import numpy as np
+import pytest
+import torch
+
+from cltr.policies import PlackettLuce, sample_rankings
+from tests.benchmarks import textbook
+from tests.benchmarks.work import Problem
+
+SCALES = (0.1, 1.0, 3.0, 6.0)
+QUERIES = {10: 320, 120: 64, 1000: 32}
+
+
+def named(problem: Problem) -> str:
+    return f"{problem.documents} documents, K={problem.top_k}, score scale {problem.scale:g}"
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("documents", [120, 1000, 10])
+@pytest.mark.parametrize("ranker", ["exact", "pl-rank"])
+def bench_step(contest, ranker, documents, scale):
+    """The bar: forward and backward pass of an MLP 150-75 on 136 features."""
+    problem = Problem(queries=QUERIES[documents], documents=documents, scale=scale)
+    bars = {"exact": 2.0, "pl-rank": 2.5}
+    contest(
+        f"step, `{ranker}`",
+        problem.train(ranker),
+        work=named(problem),
+        per=problem.queries,
+        bar=bars[ranker] if documents > 10 else None,
+        rounds=7,
+        scorer_alone=problem.scorer_alone(),
+    )
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("documents", [120, 1000])
+def bench_omega_error(contest, documents, scale):
+    """Of what the steps above use, beside a far finer integral."""
+    problem = Problem(queries=8, documents=documents, scale=scale)
+    lists, fine = problem.dataset.lists, PlackettLuce(accuracy=1e-12)
+    found = PlackettLuce().expected_weights(problem.scores, lists, problem.ranks)
+    error = np.abs(found - fine.expected_weights(problem.scores, lists, problem.ranks)).max()
+    contest.done(
+        stage="error of ω",
+        work=named(problem),
+        ours=f"{error:.0e}",
+        against="accuracy=1e-12",
+        bar=1e-5,
+    )
+    assert error <= 1e-5
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    ["reinforce", "placement", "pl-rank-2", "stochastic-rank", "lambdarank", "lambdaloss"],
+)
+def bench_other_rankers(contest, ranker):
+    problem = Problem()
+    contest(
+        f"step, `{ranker}`",
+        problem.train(ranker),
+        work=named(problem),
+        per=problem.queries,
+        rounds=5,
+        scorer_alone=problem.scorer_alone(),
+    )
+
+
+@pytest.mark.parametrize("ranker", ["exact", "pl-rank", "reinforce"])
+def bench_textbook_reinforce(contest, ranker):
+    """The same step by plain REINFORCE with 1000 rankings, in torch, batch at once."""
+    problem = Problem(queries=32)
+    contest(
+        f"step, `{ranker}`",
+        problem.train(ranker),
+        work=named(problem),
+        per=problem.queries,
+        rounds=3,
+        textbook_REINFORCE=textbook.reinforce_epoch(problem),
+    )
+
+
+@pytest.mark.parametrize("scale", [0.1, 6.0])
+@pytest.mark.parametrize("documents", [120, 1000])
+def bench_sampling(contest, documents, scale):
+    scores = scale * np.random.default_rng(0).normal(size=(8, documents))
+    mask, rng = np.ones(scores.shape, bool), np.random.default_rng(0)
+    tensor = torch.from_numpy(scores).float()
+    contest(
+        "1000 rankings",
+        lambda: sample_rankings(scores, mask, top_k=5, n_samples=1000, rng=rng),
+        work=f"{documents} documents, K=5, score scale {scale:g}",
+        per=8,
+        rounds=5,
+        **{"full-sort_Gumbel": lambda: textbook.gumbel_rankings(tensor, 1000, top_k=5)},
+    )
+
+
+def bench_torch_backend(contest):
+    problem = Problem(queries=32)
+    contest(
+        "step, `exact` in torch",
+        problem.train("exact", backend="torch"),
+        work=named(problem) + ", cpu",
+        per=problem.queries,
+        rounds=3,
+        compiled=problem.train("exact"),
+    )
+
+
+def bench_epoch(contest):
+    """A slice of an epoch over MSLR-WEB30k's size; ``epoch.py`` does the whole."""
+    problem = Problem(queries=2000)
+    contest(
+        "epoch, `exact`",
+        problem.train("exact"),
+        work="2,000 queries of 120 documents, 136 features",
+        rounds=2,
+        bar=2.5,
+        scorer_alone=problem.scorer_alone(),
+    )

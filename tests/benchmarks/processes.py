@@ -1,0 +1,49 @@
+"""Run a piece of work in a process of its own: seconds, processor seconds, peak of memory.
+
+python tests/benchmarks/processes.py tests.benchmarks.stages:train '{"interactions": 1000}'
+"""
+
+import importlib
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+
+
+class Spent(NamedTuple):
+    """What a process used."""
+
+    seconds: float
+    cpu: float
+    peak: float
+    """MB"""
+
+
+def measure(function: str, **options: object) -> Spent:
+    """Call ``module:function`` in a new process; what is printed there is left out."""
+    words = [sys.executable, __file__, function, json.dumps(options)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{function}: {done.stderr.strip().splitlines()[-1]}")
+    return Spent(*map(float, done.stdout.splitlines()[-1].split()))
+
+
+def main() -> None:
+    """Call, and print what it took."""
+    sys.path.insert(0, str(ROOT))
+    module, name = sys.argv[1].split(":")
+    function = getattr(importlib.import_module(module), name)
+    began = time.perf_counter(), time.process_time()
+    function(**json.loads(sys.argv[2]))
+    spent = time.perf_counter() - began[0], time.process_time() - began[1]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(f"{spent[0]} {spent[1]} {peak}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The work that benchmarks share: lists like those of MSLR-WEB30k, a split ready for training."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from cltr.batches import Batch
+from cltr.clickmodels import TrustBias
+from cltr.interfaces import Estimator, EstimatorContext
+from cltr.metrics import rank_weights
+from cltr.plugins import registry
+from cltr.policies import PlackettLuce
+from cltr.prpo import PRPO
+from cltr.scorers import Mlp
+from cltr.training import LoggedQueries, Trainer, TrainingOptions
+from cltr.types import Dataset, Exposure, Floats
+
+FEATURES, TOP_K, BATCH = 136, 5, 32
+
+
+def random_lists(queries: int, documents: int, *, features: int = FEATURES) -> Dataset:
+    """Queries with as many documents each, normal features, grades 0 to 4."""
+    rng = np.random.default_rng(0)
+    n = queries * documents
+    return Dataset(
+        features=rng.standard_normal((n, features), dtype=np.float32),
+        labels=rng.integers(0, 5, n).astype(np.float64),
+        offsets=np.arange(queries + 1) * documents,
+        query_ids=np.arange(queries),
+        document_ids=np.arange(n),
+        splits={"train": (0, queries)},
+    )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One PRPO-over-DR training problem: rewards of both signs, exposure near the policy's."""
+
+    queries: int = 64
+    documents: int = 120
+    features: int = FEATURES
+    top_k: int = TOP_K
+    scale: float = 1.0
+    """Standard deviation of the scorer's scores: small is a flat policy, 6 a very peaked one."""
+
+    @cached_property
+    def module(self) -> torch.nn.Module:
+        torch.manual_seed(0)
+        module = Mlp().build(self.features, 0)
+        inputs = torch.from_numpy(self.split_features)
+        with torch.no_grad():
+            factor = self.scale / float(module(inputs, None).std())
+            module.layers[-1].weight *= factor
+            module.layers[-1].bias *= factor
+        return module
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        return random_lists(self.queries, self.documents, features=self.features)
+
+    @property
+    def split_features(self):
+        return self.dataset.features
+
+    @cached_property
+    def ranks(self) -> Floats:
+        return rank_weights("dcg", self.top_k)
+
+    @cached_property
+    def scores(self) -> Floats:
+        with torch.no_grad():
+            found = self.module(torch.from_numpy(self.split_features), None)
+        return found.double().numpy()
+
+    @cached_property
+    def split(self) -> LoggedQueries:
+        rng = np.random.default_rng(1)
+        n = len(self.scores)
+        noisy = self.scores + 0.3 * rng.normal(size=n)
+        shown = PlackettLuce().expected_weights(noisy, self.dataset.lists, self.ranks)
+        exposure = Exposure(shown, shown, shown)
+        shares = np.full(self.queries, 1 / self.queries)
+        return LoggedQueries(self.dataset, rng.normal(size=n), exposure, shares)
+
+    @cached_property
+    def estimator(self) -> Estimator:
+        prpo = PRPO(clip=0.1)
+        prpo.prepare(EstimatorContext(10**6, self.ranks, "dcg", TrustBias()))
+        return prpo
+
+    def batches(self) -> list[Batch]:
+        """All queries, a batch at a time."""
+        numbers = np.arange(self.queries)
+        return [Batch.of(self.split, numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)]
+
+    def train(self, ranker: str, **options: object):
+        """A function that runs one epoch of the real loop."""
+        found = registry().find("ranker", ranker)(**options)
+        settings = TrainingOptions(learning_rate=1e-9, batch_queries=BATCH)
+        loop = Trainer(self.estimator, found, self.ranks, settings)
+        parameters, split = self.module.parameters(), self.split
+        optimizer = torch.optim.AdamW(parameters, lr=1e-9, weight_decay=0, fused=True)
+        return lambda: loop._epoch(self.module, optimizer, split, 1)
+
+    def scorer_alone(self):
+        """A function that runs the scorer forward and backward, batch by batch, and no more."""
+        module, features = self.module, torch.from_numpy(self.split_features)
+        size = BATCH * self.documents
+
+        def run() -> None:
+            for start in range(0, len(features), size):
+                module.zero_grad(set_to_none=True)
+                scores = module(features[start : start + size], None)
+                scores.backward(torch.ones_like(scores))
+
+        return run
