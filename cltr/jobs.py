@@ -14,7 +14,7 @@ from cltr.components import Components, compose, compose_users, resolved
 from cltr.config import RunConfig, resolve
 from cltr.errors import CltrError, DataError, UsageError
 from cltr.evaluation import blend_for_loss
-from cltr.logged import OWN, Logged, fit_ranks, own_data, read_logged
+from cltr.logged import OWN, Logged, fit_to_log, own_data, read_logged
 from cltr.logs import LogFile, write_log, write_sessions
 from cltr.misspecification import warn_of_misfit
 from cltr.pipeline import Drawn, Production, Progress
@@ -32,7 +32,7 @@ def train(
     config: RunConfig, *, out: Path | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
     """A new run, in ``out`` or in the next folder below ``runs/``."""
-    config = fit_ranks(config)
+    config = fit_to_log(config)
     parts = compose(config)
     config, dataset = _open_data(config)
     folder = RunFolder.create(out, label=f"{parts.estimator.name}-{parts.reward.name}")

@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from cltr.config import RunConfig
+from cltr.config import Choice, RunConfig
 from cltr.errors import DataError, UsageError
 from cltr.findings.estimates import contradiction
 from cltr.interfaces import ClickModel
-from cltr.logs import LogFile, open_log, own_lists, ranks_shown
+from cltr.logs import LogFile, open_log, own_lists, shape_of
 from cltr.policies import PlackettLuce
 from cltr.production import LARGEST_MISFIT, Production, count_ranks, misfit
+from cltr.scorers import Table
 from cltr.types import ClickStatistics, Dataset, Floats
 
 OWN = "log"
@@ -29,12 +31,19 @@ class Logged:
     """What the results rest on, one sentence each."""
 
 
-def fit_ranks(config: RunConfig) -> RunConfig:
-    """As many ranks as the log shows, where one did not ask for a number and it shows fewer."""
-    if not config.log or "top_k" in config.model_fields_set:
+def fit_to_log(config: RunConfig) -> RunConfig:
+    """What one did not ask for, as the log needs it.
+
+    No more ranks than it shows; and a score per document where it stands alone, without features.
+    """
+    if not config.log:
         return config
-    shown = ranks_shown(Path(config.log))
-    return config.model_copy(update={"top_k": min(config.top_k, shown)})
+    shown, alone = shape_of(Path(config.log))
+    fitting: dict[str, Any] = {"top_k": min(config.top_k, shown)}
+    if alone:
+        fitting["scorer"] = Choice(name=Table.name)
+    asked = config.model_fields_set
+    return config.model_copy(update={k: v for k, v in fitting.items() if k not in asked})
 
 
 def own_data(config: RunConfig) -> Dataset | None:

@@ -244,10 +244,10 @@ def read_sessions(
             yield rows
 
 
-def ranks_shown(path: Path) -> int:
-    """How many ranks the log shows."""
+def shape_of(path: Path) -> tuple[int, bool]:
+    """How many ranks the log shows, and whether it stands alone, without features."""
     with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
-        return int(file["train/impressions"].shape[1])
+        return int(file["train/impressions"].shape[1]), "lists" in file
 
 
 def has_sessions(path: Path) -> bool:

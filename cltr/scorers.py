@@ -5,12 +5,23 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from cltr.errors import UsageError
 from cltr.interfaces import Scorer
 from cltr.options import Options
 from cltr.types import Floats
 
 if TYPE_CHECKING:
     import torch
+
+
+def _some(n_features: int, scorer: Scorer) -> int:
+    """The number of features, which must not be 0: all documents would have one score."""
+    if n_features == 0:
+        raise UsageError(
+            f"the scorer '{scorer.name}' needs features, and the data have none; use --scorer "
+            "table, or ingest the log with --data"
+        )
+    return n_features
 
 
 class Mlp(Scorer):
@@ -29,7 +40,7 @@ class Mlp(Scorer):
 
     def build(self, n_features: int, n_documents: int) -> "torch.nn.Module":
         del n_documents
-        return _feed_forward([n_features, *self.options.hidden, 1])
+        return _feed_forward([_some(n_features, self), *self.options.hidden, 1])
 
 
 class Linear(Scorer):
@@ -39,7 +50,7 @@ class Linear(Scorer):
 
     def build(self, n_features: int, n_documents: int) -> "torch.nn.Module":
         del n_documents
-        return _feed_forward([n_features, 1])
+        return _feed_forward([_some(n_features, self), 1])
 
 
 class Table(Scorer):

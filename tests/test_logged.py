@@ -201,6 +201,18 @@ def test_fewer_ranks_than_the_default_are_no_error(tmp_path):
         jobs.train(config(tmp_path / "log.h5", top_k=4, **few), out=tmp_path / "more")
 
 
+def test_a_log_without_features_gets_a_score_per_document(tmp_path):
+    """Unless one asks for a scorer that needs features: then it is said that there are none."""
+    path = stored(tmp_path / "log.h5")
+    chosen = config(path, training={"epochs": 1}).model_dump(exclude_unset=True)
+    del chosen["scorer"]
+    assert jobs.train(resolve(chosen), out=tmp_path / "run")["scorer"] == "table"
+    for scorer in ("mlp", "linear"):
+        with pytest.raises(UsageError, match=f"'{scorer}' needs features.*use --scorer table"):
+            jobs.train(resolve({**chosen, "scorer": {"name": scorer}}), out=tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+
+
 def test_data_log_needs_a_log_that_stands_alone(tmp_path):
     with pytest.raises(UsageError, match="give the log too"):
         jobs.train(resolve({"data": "log"}), out=tmp_path / "run")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichBars
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from cltr.ingest.sources import Progress
@@ -106,12 +107,18 @@ def print_checked(report: dict[str, Any]) -> None:
     )
     console.print(rank_table(report["impressions_by_rank"], report["click_rate"]))
     order = list(reversed(MARKS))
+    grid = Table.grid(padding=(0, 1))
     for finding in sorted(report["findings"], key=lambda one: order.index(one["level"])):
-        mark, colour = MARKS[finding["level"]]
-        console.print(f"[{colour}]{mark}[/] [bold]{finding['name']}[/]: ", end="")
-        console.print(finding["text"], highlight=False, markup=False)
-        if finding["level"] != "good":
-            console.print(f"  why: {finding['why']}", style="dim", highlight=False, markup=False)
-        if finding["advice"]:
-            console.print(f"  do: {finding['advice']}", style="dim", highlight=False, markup=False)
+        grid.add_row(Text(*MARKS[finding["level"]]), _told(finding))
+    console.print(grid)
     console.print(VERDICTS[report["verdict"]])
+
+
+def _told(finding: dict[str, Any]) -> Text:
+    """A finding; why it matters and what to do stand below."""
+    text = Text.assemble((finding["name"], "bold"), ": ", finding["text"])
+    if finding["level"] != "good":
+        text.append(f"\nwhy: {finding['why']}", "dim")
+    if finding["advice"]:
+        text.append(f"\ndo: {finding['advice']}", "dim")
+    return text
