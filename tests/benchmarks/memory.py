@@ -64,7 +64,7 @@ def train(data: str, interactions: int) -> None:
         skyline=False,
         training={"epochs": 1},
         production={"epochs": 1},
-        reward={"name": "dr", "options": {"epochs": 1}},
+        reward={"name": "dr", "epochs": 1},
     )
     with tempfile.TemporaryDirectory() as folder:
         jobs.train(config, out=Path(folder) / "run")
