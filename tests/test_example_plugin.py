@@ -98,9 +98,18 @@ def test_a_package_of_a_stranger_comes_works_and_goes(wheel, tmp_path):
     assert "phones = 0.25" in run_file
     assert 'cltr-example-clicks = "1.0.0"' in run_file
 
+    data = ["--data", tmp_path / "data.h5"]
+    drawn = ["--users", "device-bias", "-n", "2000", "--sessions", "--out", "log.h5"]
+    environment.cltr("simulate", *data, *drawn, "-o", "production.epochs=2")
+    chosen = ["--log", "log.h5", "--click-model", "device-bias", "--out", "device.h5"]
+    environment.cltr("fit", *data, *chosen)
+    fitted = ["--log", "log.h5", "--click-model", "fitted:device.h5", "--out", "fitted"]
+    learned = json.loads(environment.cltr(*words, *fitted, "--reward", "click-model", "--json"))
+    assert 0 < learned["metrics"]["policy"]["ndcg@5"] < 1
+
     code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
     flags = ["-q", "--import-mode=importlib", "-p", "no:cacheprovider", "--rootdir", tmp_path]
-    assert "2 passed" in environment.run(code, *flags, EXAMPLE / "tests")
+    assert "3 passed" in environment.run(code, *flags, EXAMPLE / "tests")
 
     environment.pip("uninstall", "--yes", "cltr-example-clicks")
     assert not OURS & set(environment.components())

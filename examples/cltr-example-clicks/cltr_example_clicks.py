@@ -7,10 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from cltr.affinefit import fit_cells, infer_cells
+from cltr.cells import CellCounts
+from cltr.errors import DataError
+from cltr.fitting import FitOptions, Parameters
 from cltr.hookspecs import hookimpl
 from cltr.interfaces import ClickModel, RewardFunction
 from cltr.options import Options
-from cltr.types import Affine, ClickData, Floats
+from cltr.types import Affine, ClickData, ClickLog, Dataset, Floats, Integers
 
 
 class DeviceBias(ClickModel):
@@ -19,11 +23,14 @@ class DeviceBias(ClickModel):
     .. math:: P(C=1 | d, k, \text{device}) = k^{-\eta_\text{device}} R_d
 
     The device is a context column of the log. Corrections use the average over devices.
+
+    *Fit.* Given the device it is a position-based model, so it is fitted by the same EM on counts
+    by document, rank and device: examination is then free at every rank, for each device.
     """
 
     name = "device-bias"
 
-    class Options(Options):
+    class Options(FitOptions):
         """Bias by device, and who comes with which."""
 
         desktop: float = Field(0.5, ge=0, description="eta on desktops; larger is more bias.")
@@ -35,17 +42,47 @@ class DeviceBias(ClickModel):
     def draw_context(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         return {"device": np.where(rng.random(n) < self.options.phones, "phone", "desktop")}
 
+    def examination(self, top_k: int) -> Floats:
+        """On desktops and on phones, ``[K, 2]``: fitted, or else a power law."""
+        if self.fitted is not None:
+            return self.fitted.shared["examination"].reshape(-1, 2)[:top_k]
+        ranks = np.arange(1, top_k + 1)
+        return np.stack([ranks**-self.options.desktop, ranks**-self.options.phone], axis=1)
+
     def probabilities(self, relevance: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
-        eta = np.where(context["device"] == "phone", self.options.phone, self.options.desktop)
-        ranks = np.arange(1, relevance.shape[-1] + 1)
-        return np.where(np.isnan(relevance), 0.0, ranks ** -eta[:, None] * relevance)
+        examination = self.examination(relevance.shape[-1]).T[_on_phone(context)]
+        return np.where(np.isnan(relevance), 0.0, examination * relevance)
 
     def affine(self, top_k: int) -> Affine:
-        ranks = np.arange(1, top_k + 1)
-        phones = self.options.phones
-        examination = phones * ranks**-self.options.phone
-        examination = examination + (1 - phones) * ranks**-self.options.desktop
-        return Affine(examination, np.zeros(top_k))
+        shares = np.array([1 - self.options.phones, self.options.phones])
+        return Affine(self.examination(top_k) @ shares, np.zeros(top_k))
+
+    def count(self, chunk: ClickLog, offsets: Integers) -> CellCounts:
+        n_cells = 2 * chunk.top_k
+        cells = 2 * np.arange(chunk.top_k) + _on_phone(chunk.context)[:, None]
+        shown = chunk.documents >= 0
+        keys = (n_cells * chunk.documents + cells)[shown]
+        return CellCounts.of_keys(keys, chunk.clicks[shown], n_cells, offsets=offsets)
+
+    def fit(self, counts: CellCounts, dataset: Dataset | None = None) -> Parameters:
+        ranks = 1 + np.arange(counts.n_cells) // 2
+        start = Affine(1 / ranks, np.zeros(counts.n_cells))
+        self.fitted = fit_cells(counts, start, self.options, dataset)
+        return self.fitted
+
+    def infer(self, counts: CellCounts, dataset: Dataset | None = None) -> Floats:
+        del dataset
+        examination = self.examination(counts.n_cells // 2).ravel()
+        affine = Affine(examination, np.zeros(counts.n_cells))
+        return infer_cells(counts, affine, self.options, self.fitted)
+
+
+def _on_phone(context: Mapping[str, NDArray[Any]]) -> Integers:
+    """1 where the device is a phone, else 0, ``[interactions]``."""
+    if "device" not in context:
+        raise DataError("the log has no column 'device'; ingest it with --context-column device")
+    phones: Integers = (context["device"] == "phone").astype(np.int64)
+    return phones
 
 
 class Smoothed(RewardFunction):
