@@ -34,8 +34,9 @@ from cltr.fitting import Convergence, FitOptions, Parameters, Threads, document_
 from cltr.relevance import Regression, Spread, rescale_relevance
 from cltr.types import Affine, ClickStatistics, Dataset, Floats
 
-ANCHOR = 0.05
-"""Share of the impressions at either end of relevance that anchors its scale."""
+IRRELEVANT, RELEVANT = 0.05, 0.002
+"""Shares of the impressions, least and most relevant, that anchor the scale: irrelevant documents
+are many, while beyond the most relevant ones no click probability could be told any more."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def scale_ends(affine: Affine, levels: Floats, impressions: Floats) -> tuple[flo
         return 0.0, 1.0 / max(float(affine.examination.max()), 1e-12)
     order = np.argsort(levels, kind="stable")
     reached = np.cumsum(impressions[order]) / impressions.sum()
-    places = np.minimum(np.searchsorted(reached, (ANCHOR, 1.0 - ANCHOR)), len(levels) - 1)
+    places = np.minimum(np.searchsorted(reached, (IRRELEVANT, 1.0 - RELEVANT)), len(levels) - 1)
     low, high = levels[order][places]
     return (float(low), float(high)) if high > low else (0.0, 1.0)
 
@@ -202,8 +203,8 @@ def _notes(counts: CellCounts, found: AffineFit, *, tabular: bool) -> tuple[str,
     trust = bool((found.affine.trust > 0).any())
     scale = (
         "examination and trust are determined only up to an affine map of relevance, which "
-        f"clicks cannot tell; here the {ANCHOR:.0%} least relevant impressions count as irrelevant "
-        f"and the {ANCHOR:.0%} most relevant as relevant"
+        f"clicks cannot tell; here the {IRRELEVANT:.0%} least relevant impressions count as "
+        f"irrelevant and the {RELEVANT:.1%} most relevant as relevant"
         if trust
         else "examination is determined only up to its scale; its highest value is set to 1"
     )

@@ -127,7 +127,9 @@ def test_without_trust_the_scale_is_the_best_cell():
 
 def test_with_trust_the_scale_is_the_outer_impressions():
     affine = TrustBias().affine(3)
-    assert scale_ends(affine, RELEVANCE, np.ones(42)) == pytest.approx((0.05, 0.95))
+    assert scale_ends(affine, RELEVANCE, np.ones(42)) == pytest.approx((0.05, 1.0))
+    rare = np.where(RELEVANCE > 0.9, 0.01, 1.0)
+    assert scale_ends(affine, RELEVANCE, rare)[1] == pytest.approx(0.9)
     often = np.where(RELEVANCE < 0.3, 1.0, 100.0)
     assert scale_ends(affine, RELEVANCE, often)[0] > 0.3
     assert scale_ends(affine, np.full(42, 0.4), np.ones(42)) == (0.0, 1.0)

@@ -187,10 +187,11 @@ def _number(value: float | None, digits: int = 4) -> str:
 def _print_notes(console: Console, report: dict[str, Any]) -> None:
     for model in report["models"]:
         if not model["converged"]:
+            drawn = model["bias"] is not None and "intervals" in model["bias"]
+            narrow = "; its intervals are too narrow" if drawn else ""
             console.print(
                 f"[yellow]![/] {model['name']} has not converged after {model['steps']} steps; "
-                "give it more (-o click-model.iterations=...), and mind that its intervals are too "
-                "narrow",
+                "give it more (-o click-model.iterations=...)" + narrow,
                 highlight=False,
             )
         for note in model["notes"]:
