@@ -1,4 +1,4 @@
-"""Peak memory of a whole run as the number of interactions grows a thousandfold."""
+"""Peak memory of the stages as the number of interactions grows."""
 
 import pytest
 
@@ -15,20 +15,36 @@ def data(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def peaks():
-    return {}
-
-
-@pytest.mark.parametrize("n", [10**5, 10**8])
-def bench_run(contest, data, peaks, n):
-    spent = measure("tests.benchmarks.memory:train", data=str(data), interactions=n)
-    peaks[n] = spent.peak
+@pytest.mark.parametrize(
+    ("stage", "few", "many"),
+    [
+        ("simulate", 10**5, 10**7),
+        ("fit", 10**6, 3 * 10**6),
+        ("train", 10**5, 10**7),
+    ],
+)
+def bench_stage(contest, data, stage, few, many):
+    """The ratio is of peaks: a stage must not grow with N."""
+    less, more = (
+        measure(f"tests.benchmarks.memory:{stage}", data=str(data), interactions=n)
+        for n in (few, many)
+    )
     contest.done(
-        stage="a whole run",
-        work=f"{QUERIES} queries, N={n:.0e}, one epoch of each stage",
+        stage=f"memory, {stage}",
+        work=f"{QUERIES} queries of 120 documents, N={many:.0e}",
+        ours=more.cpu,
+        against=f"N={few:.0e}: {less.peak:.0f} MB",
+        ratio=more.peak / less.peak,
+        peak=more.peak,
+    )
+
+
+def bench_evaluate(contest, data, tmp_path):
+    measure("tests.benchmarks.memory:train", data=str(data), interactions=1000, run=str(tmp_path))
+    spent = measure("tests.benchmarks.memory:evaluate", run=str(tmp_path))
+    contest.done(
+        stage="memory, evaluate",
+        work=f"{QUERIES} queries of 120 documents",
         ours=spent.cpu,
-        against=f"N=1e+05 {peaks[10**5]:.0f} MB" if n > 10**5 else "",
-        ratio=spent.peak / peaks[10**5],
         peak=spent.peak,
     )

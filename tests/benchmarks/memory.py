@@ -53,12 +53,50 @@ def write_data(path: Path, queries: int) -> None:
         )
 
 
-def train(data: str, interactions: int) -> None:
+def simulate(data: str, interactions: int) -> None:
+    """A production ranker and its clicks, as ``cltr simulate`` does it."""
+    from cltr import jobs
+
+    with tempfile.TemporaryDirectory() as folder:
+        jobs.simulate(_config(data, interactions), out=Path(folder) / "log.h5")
+
+
+def fit(data: str, interactions: int) -> None:
+    """A click model that needs the interactions, chunk by chunk."""
+    import numpy as np
+
+    from cltr.clickmodels import PositionBased
+    from cltr.fitting import add_up
+    from cltr.pipeline import load_data
+    from cltr.plugins import registry
+    from cltr.simulation import simulate_sessions
+
+    dataset, rng = load_data(data).part("train"), np.random.default_rng(0)
+    scores, users = rng.normal(size=dataset.n_documents), PositionBased()
+    chunks = simulate_sessions(dataset, scores, users, n=interactions, top_k=10, rng=rng)
+    model = registry().find("click-model", "sdbn")()
+    model.fit(add_up(model.count(chunk, dataset.offsets) for chunk in chunks), dataset)
+
+
+def train(data: str, interactions: int, run: str = "") -> None:
     """Production, clicks, rewards, one epoch, evaluation: all stages of a run."""
     from cltr import jobs
+
+    with tempfile.TemporaryDirectory() as folder:
+        jobs.train(_config(data, interactions), out=Path(run or folder) / "run")
+
+
+def evaluate(run: str) -> None:
+    """Judge a run again, as ``cltr evaluate`` does it."""
+    from cltr import jobs
+
+    jobs.evaluate(Path(run) / "run")
+
+
+def _config(data: str, interactions: int):
     from cltr.config import RunConfig
 
-    config = RunConfig(
+    return RunConfig(
         data=data,
         interactions=interactions,
         skyline=False,
@@ -66,8 +104,6 @@ def train(data: str, interactions: int) -> None:
         production={"epochs": 1},
         reward={"name": "dr", "epochs": 1},
     )
-    with tempfile.TemporaryDirectory() as folder:
-        jobs.train(config, out=Path(folder) / "run")
 
 
 def train_watched(data: str, interactions: int, out: str) -> None:
