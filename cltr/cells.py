@@ -132,9 +132,11 @@ class CellCounts:
         everybody = arrays, np.ones(len(strata)), strata
         if not len(used):
             return everybody
-        order = used[np.argsort(_hashes(arrays, used, strata), kind="stable")]
+        hashes = _hashes(arrays, used, strata)
+        rising = np.argsort(hashes, kind="stable")
+        order = used[rising]
         new = np.ones(len(order), bool)
-        new[1:] = np.diff(_hashes(arrays, order, strata)) != 0
+        new[1:] = np.diff(hashes[rising]) != 0
         firsts, groups = order[new], np.cumsum(new) - 1
         if 2 * len(firsts) > len(used):
             return everybody

@@ -8,7 +8,12 @@ import numpy as np
 from cltr.errors import UsageError
 
 KINDS = ("png", "svg", "pdf")
-COLOURS = ("#24557f", "#b5482a", "#3f7f4f", "#7a4f9a", "#a8832a", "#2a8c94", "#8a8a8a", "#c26a8d")
+COLOURS = (
+    *("#24557f", "#b5482a", "#3f7f4f", "#7a4f9a", "#a8832a", "#2a8c94"),
+    *("#8a8a8a", "#c26a8d", "#9bb33c", "#222222"),
+)
+HIGHEST = 2.0
+"""Perplexity that is drawn at most: that of a coin."""
 HARVESTED = {"pivot": "s", "adjacent_chain": "^", "all_pairs": "o", "randomised": "*"}
 BASELINES = ("document-ctr", "rank-ctr")
 """Shown among perplexities, but not among examinations: they have none to show."""
@@ -82,11 +87,12 @@ def _draw_examination(axes: Any, ranks: np.ndarray, report: dict[str, Any]) -> N
 
 
 def _draw_perplexity(axes: Any, ranks: np.ndarray, report: dict[str, Any]) -> None:
-    axes.set(ylabel="held-out perplexity given the clicks above")
+    axes.set(ylabel="held-out perplexity, given clicks above")
     for number, model in enumerate(report["models"]):
         colour = COLOURS[number % len(COLOURS)]
         values = _values(model["conditional_perplexity_by_rank"])
         axes.plot(ranks, values, color=colour, label=model["name"], linewidth=1.2)
+    axes.set_ylim(1.0, min(axes.get_ylim()[1], HIGHEST))
 
 
 def _draw_trust(axes: Any, ranks: np.ndarray, model: dict[str, Any]) -> None:
@@ -103,7 +109,7 @@ def _draw_trust(axes: Any, ranks: np.ndarray, model: dict[str, Any]) -> None:
         allowed = bias["ranges"][key]
         low, high = _values(allowed["low"]), _values(allowed["high"])
         axes.fill_between(
-            ranks, low, high, color=colour, alpha=0.12, label="as good, another scale", linewidth=0
+            ranks, low, high, color=colour, alpha=0.12, label="on other scales", linewidth=0
         )
     if "intervals" in bias:
         found = bias["intervals"]["trust"]
