@@ -172,8 +172,8 @@ class Tally:
         """SQL of a hash of some columns."""
         salt = f", {self.salt}" if self.salt else ""
         shift = f" >> {64 - self.hash_bits}" if self.hash_bits < 64 else ""
-        # 0 stands for what is missing, and is also the hash of two zeros.
-        return f"greatest(hash({', '.join(names)}{salt}){shift}, 1::UBIGINT)"
+        # 0 stands for what is missing, and is also the hash of two zeros: one bit is always set.
+        return f"((hash({', '.join(names)}{salt}){shift}) | {2**63}::UBIGINT)"
 
     def _define_rows(self) -> None:
         """A view of what the reader gave, every column of a type that is known."""
