@@ -15,7 +15,7 @@ from cltr.importing.pile import Pile, Progress, assign_splits, gather
 from cltr.importing.spool import Spool
 from cltr.importing.svmlight import EXPECTED, MOST_FEATURES
 from cltr.normalization import NORMALIZATIONS, check_normalization, fit_normalization
-from cltr.storage import create_h5
+from cltr.storage import create_h5, keep_inputs
 from cltr.types import SPLITS, Dataset, Integers, Lists
 
 __all__ = [
@@ -69,6 +69,7 @@ def import_dataset(
     known = preset_named(preset) if preset else None
     given = {"train": train, "valid": valid, "test": test}
     files, notes = _choose(paths, given, fold=fold, preset=known)
+    keep_inputs(out, [path for part in files.values() for path in part])
     with create_h5(out, format=FORMAT) as file, Spool(out.parent) as spool:
         pile = gather(
             files,

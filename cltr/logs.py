@@ -6,6 +6,7 @@ ever shown for a query, and training and validation statistics both lie on them.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,9 +147,21 @@ def _bytes(column: NDArray[Any]) -> NDArray[np.bytes_]:
     return encoded
 
 
+def _open(path: Path) -> AbstractContextManager[h5py.File]:
+    if path.is_file() and path.name.lower().removesuffix(".gz").endswith(_AS_IT_CAME):
+        raise DataError(
+            f"{path}: is a log as it came; make a log file of it first: "
+            f"cltr ingest {path} --out log.h5"
+        )
+    return open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL)
+
+
+_AS_IT_CAME = (".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+
+
 def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
     """Read a log's statistics; with a data set, check that it shows that data set's documents."""
-    with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
+    with _open(path) as file:
         statistics = {
             split: ClickStatistics(**{name: file[f"{split}/{name}"][...] for name in STATISTICS})
             for split in SPLITS
@@ -228,7 +241,7 @@ def read_sessions(
     path: Path, split: str = "train", *, chunk: int = 1_000_000
 ) -> Iterator[ClickLog]:
     """The interactions of a split, chunk by chunk, where the log keeps them."""
-    with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
+    with _open(path) as file:
         if f"{split}/sessions" not in file:
             raise DataError(
                 f"{path}: holds counts only; keep the interactions too, with cltr simulate "
@@ -246,13 +259,13 @@ def read_sessions(
 
 def shape_of(path: Path) -> tuple[int, bool]:
     """How many ranks the log shows, and whether it stands alone, without features."""
-    with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
+    with _open(path) as file:
         return int(file["train/impressions"].shape[1]), "lists" in file
 
 
 def has_sessions(path: Path) -> bool:
     """Whether the log keeps the interactions themselves."""
-    with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
+    with _open(path) as file:
         return all(f"{split}/sessions" in file for split in SPLITS)
 
 

@@ -11,7 +11,7 @@ import io
 import math
 import os
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from cltr.errors import DataError
+from cltr.errors import DataError, UsageError
 from cltr.members import Member, check_members
 
 PARTIAL = ".partial"
@@ -59,6 +59,12 @@ def write_beside(path: Path | str) -> Iterator[Path]:
         raise DataError(f"{path}: {_why_not_written(error)}") from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def keep_inputs(out: Path | str, inputs: Iterable[Path | str]) -> None:
+    """Refuse to write over a file that is read."""
+    if any(Path(path).exists() and Path(out).resolve() == Path(path).resolve() for path in inputs):
+        raise UsageError(f"--out {out}: is a file that is read; write elsewhere")
 
 
 def _claim(path: Path, partial: Path) -> None:

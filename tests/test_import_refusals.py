@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cltr.datasets import import_dataset, open_dataset
-from cltr.errors import CltrError, DataError
+from cltr.errors import CltrError, DataError, UsageError
 from cltr.importing import lines, spool
 from cltr.storage import PARTIAL
 from tests import children
@@ -51,6 +51,14 @@ def test_bad_training_file_is_one_line(folder, tmp_path, case):
     assert message.format(folder) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_file_that_is_read_is_never_written(folder):
+    path = folder / "train.txt"
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="is a file that is read; write elsewhere"):
+        import_dataset([folder], path)
+    assert path.read_bytes() == before
 
 
 def test_query_in_two_splits_is_refused(folder, tmp_path):

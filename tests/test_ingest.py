@@ -60,6 +60,14 @@ def test_every_kind_of_file_gives_the_same_counts(tmp_path, kind):
     assert not log.lists.judged
 
 
+def test_a_file_that_is_read_is_never_written(tmp_path):
+    path = write_csv(tmp_path / "log.csv", MANY)
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="is a file that is read; write elsewhere"):
+        ingest(path, out=tmp_path / ".." / tmp_path.name / "log.csv")
+    assert path.read_bytes() == before
+
+
 def test_several_files_are_one_log(tmp_path):
     half = len(MANY) // 2
     paths = [

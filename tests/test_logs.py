@@ -248,6 +248,14 @@ def test_a_file_of_another_kind(path):
     assert one_line(caught) == f"{path}: is not an HDF5 file"
 
 
+def test_a_log_as_it_came_is_told_what_to_do_with(tmp_path):
+    raw = tmp_path / "clicks.tsv.gz"
+    raw.write_bytes(b"session")
+    with pytest.raises(DataError) as raised:
+        open_log(raw)
+    assert one_line(raised).endswith(f"make a log file of it first: cltr ingest {raw} --out log.h5")
+
+
 def test_an_hdf5_file_of_another_format(path):
     with create_h5(path, format="cltr-dataset") as file:
         file["features"] = np.zeros(3)

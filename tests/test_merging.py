@@ -126,6 +126,8 @@ def test_what_cannot_be_merged_is_one_line(ingest, tmp_path):
     monday = ingest("monday", MONDAY)
     with pytest.raises(UsageError, match="named twice; its clicks would count twice"):
         merge_files([monday, tmp_path / "." / "monday.h5"], tmp_path / "days.h5")
+    with pytest.raises(UsageError, match="is a file that is read; write elsewhere"):
+        merge_files([monday, ingest("tuesday", TUESDAY)], monday)
     log = open_log(monday)
     with pytest.raises(DataError, match="one stands alone and one lies on a data set"):
         merge_logs([log, replace(log, lists=None)])

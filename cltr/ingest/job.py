@@ -29,6 +29,7 @@ from cltr.ingest.summaries import summarise
 from cltr.ingest.tallies import Split, Tally
 from cltr.interfaces import LogReader
 from cltr.logs import LogFile, write_log, write_sessions
+from cltr.storage import keep_inputs
 from cltr.types import ClickStatistics, Dataset
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def ingest_log(
     began = time.perf_counter()
     options = options or IngestOptions()
     files = expand([*source.paths, *source.valid])
+    keep_inputs(out, [*files, source.production] if source.production else files)
     with workspace(out.parent, memory=options.memory) as connection, plain_errors(files):
         tally = code(connection, source, options, progress)
         found = count(tally, source, dataset, name=out.stem)

@@ -15,6 +15,7 @@ from cltr.ingest.job import report
 from cltr.ingest.problems import PROBLEMS
 from cltr.loglists import lists_of_log
 from cltr.logs import LogFile, open_log, write_log
+from cltr.storage import keep_inputs
 from cltr.types import ClickStatistics, Dataset, Floats, Integers
 
 
@@ -41,6 +42,7 @@ def merge_files(paths: Sequence[Path], out: Path) -> dict[str, Any]:
     began = time.perf_counter()
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a log file is named twice; its clicks would count twice")
+    keep_inputs(out, paths)
     log = merge_logs([open_log(path) for path in paths], names=[str(path) for path in paths])
     write_log(out, log)
     return report(log, out, seconds=time.perf_counter() - began)
