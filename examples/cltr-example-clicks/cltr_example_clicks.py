@@ -66,7 +66,7 @@ class DeviceBias(ClickModel):
 
     def fit(self, counts: CellCounts, dataset: Dataset | None = None) -> Parameters:
         ranks = 1 + np.arange(counts.n_cells) // 2
-        start = Affine(1 / ranks, np.zeros(counts.n_cells))
+        start = Affine(0.9 / ranks, np.zeros(counts.n_cells))  # EM never leaves a start at 1
         self.fitted = fit_cells(counts, start, self.options, dataset)
         return self.fitted
 

@@ -101,7 +101,7 @@ class UBM(ClickModel):
         from cltr.affinefit import fit_cells
 
         rank, last = pairs(int(np.sqrt(2 * counts.n_cells)))
-        start = Affine(1.0 / (rank - last), np.zeros(len(rank)))
+        start = Affine(0.9 / (rank - last), np.zeros(len(rank)))  # EM never leaves a start at 1
         self.fitted = fit_cells(counts, start, self.options, dataset)
         return self.fitted
 

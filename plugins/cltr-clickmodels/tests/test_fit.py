@@ -282,6 +282,16 @@ def test_the_true_model_wins_on_held_out_clicks(users):
     assert scores[users.name] >= scores[best] - 2e-3
 
 
+def test_ubm_is_never_below_the_position_based_model_that_it_contains():
+    """After a click users of DBN may be satisfied: examination right below it is far from 1."""
+    dataset = judged(n_queries=15)
+    chunks = simulate(DBN(), dataset, n=20_000)
+    pbm, ubm = (fit(make(), chunks, dataset).fitted for make in (PositionBased, UBM))
+    assert ubm.convergence.objective[-1] > pbm.convergence.objective[-1]
+    rank, last = pairs(5)
+    assert ubm.shared["examination"][(last == rank - 1) & (last > 0)].max() < 0.8
+
+
 def test_every_pair_of_ubm_is_listed_once():
     rank, last = pairs(5)
     assert len({*zip(rank.tolist(), last.tolist(), strict=True)}) == 15
