@@ -143,7 +143,7 @@ class PositionBased(AffineModel):
         return Affine(values, np.zeros(len(values)))
 
     def start(self, top_k: int) -> Affine:
-        return Affine(1.0 / np.arange(1, top_k + 1), np.zeros(top_k))
+        return Affine(0.9 / np.arange(1, top_k + 1), np.zeros(top_k))  # EM never leaves 1
 
 
 class Adversarial(ClickModel):

@@ -94,7 +94,7 @@ def all_pairs(
     counts = CellCounts(*_pairs(found), statistics.top_k, np.arange(statistics.top_k**2 + 1))
     if not counts.clicks.sum() > 0:
         raise DataError("no document was clicked and shown at two ranks; position bias needs them")
-    start = Affine(1.0 / np.arange(1, statistics.top_k + 1), np.zeros(statistics.top_k))
+    start = Affine(0.9 / np.arange(1, statistics.top_k + 1), np.zeros(statistics.top_k))
     options = FitOptions(iterations=iterations, tolerance=tolerance)
     climber = Climber(counts, start, smoothing=0.0)
     relevant, _, _ = climber.tabulate(Table(0.0, 0.5), options).state

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cltr.clickmodels import PositionBased
 from cltr.errors import DataError
 from cltr.harvesting import adjacent_chain, all_pairs, harvest, pivot, randomised
 from cltr.types import ClickStatistics
@@ -85,3 +86,16 @@ def test_random_ranks_give_examination_as_click_rates():
 def test_no_document_at_two_ranks_is_an_error():
     with pytest.raises(DataError, match="shown at two ranks"):
         all_pairs(statistics_of([[9, 0], [0, 9]], np.array([0.5, 0.5])))
+
+
+def test_a_lower_rank_may_be_examined_more_than_the_first():
+    """As where an advertisement stands first; EM must not start where it cannot move."""
+    examination = np.array([0.4, 0.8, 0.3, 0.2])
+    impressions = np.full((6, 4), 1000)
+    relevance = np.linspace(0.2, 0.9, 6)
+    clicks = np.round(impressions * relevance[:, None] * examination).astype(np.int64)
+    statistics = ClickStatistics(impressions, clicks, np.array([24_000]), np.array([0, 6]))
+    assert all_pairs(statistics) == pytest.approx(examination / 0.4, rel=0.02)
+    model = PositionBased()
+    model.fit(statistics)
+    assert model.affine(4).examination == pytest.approx(examination / 0.8, abs=0.02)
