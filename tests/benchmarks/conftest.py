@@ -118,12 +118,16 @@ def clock(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
 def cells_of(row: dict[str, Any]) -> list[str]:
     """A row as text."""
     shown = {
         **row,
         "ours": clock(row["ours"]) if isinstance(row.get("ours"), float) else row.get("ours"),
-        "ratio": f"{row['ratio']:.2f}" if row.get("ratio") is not None else "",
+        "ratio": _ratio(row["ratio"]) if row.get("ratio") is not None else "",
         "bar": f"≤ {row['bar']:g}" if row.get("bar") is not None else "",
         "peak MB": f"{row['peak']:.0f}" if row.get("peak") is not None else "",
     }
