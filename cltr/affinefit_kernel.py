@@ -14,6 +14,8 @@ import math
 import numpy as np
 from numba import njit, prange
 
+from cltr import compiling  # noqa: F401 - says so when it compiles
+
 BLOCKS = 64
 """Into how many parts the documents are cut; more than any number of cores."""
 NEGLIGIBLE = -37.0
