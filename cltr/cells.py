@@ -120,11 +120,11 @@ class CellCounts:
         On a log where most documents were shown a few times, few are different.
 
         Example:
-            >>> keys = np.array([0, 2, 5])  # documents 0 and 1 in cell 0, document 2 in cell 1
-            >>> counts = CellCounts(keys, np.ones(3), np.zeros(3), 2, np.array([0, 3]))
-            >>> arrays, times, strata = counts.grouped(np.zeros(3, int))
-            >>> times, arrays[1]
-            (array([2., 1.]), array([0, 1]))
+            >>> keys = np.array([0, 2, 4, 7])  # documents 0, 1 and 2 in cell 0, document 3 in 1
+            >>> counts = CellCounts(keys, np.ones(4), np.zeros(4), 2, np.array([0, 4]))
+            >>> arrays, times, strata = counts.grouped(np.zeros(4, int))
+            >>> dict(zip(arrays[1].tolist(), times.tolist()))
+            {0: 3.0, 1: 1.0}
         """
         starts, cells, shown, clicked = arrays = self.arrays
         lengths = np.diff(starts)

@@ -12,10 +12,10 @@ COMMANDS = {
     "evaluate": "Judge a finished run: metrics and the safety certificate.",
     "simulate": "Draw a click log of a production ranker and its users.",
     "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",
-    "fit": "Fit click models, compare them on held-out clicks, estimate position bias.",
+    "fit": "Fit click models and position bias, compare on held-out clicks.",
     "check": "The log doctor: what in a log would make an estimate wrong.",
-    "compare": "Several methods, numbers of interactions, seeds and users, in one table and plot.",
-    "reproduce": "The paper's figures, on any data set.",
+    "compare": "Compare methods over numbers of interactions, seeds and users.",
+    "reproduce": "Make a figure of the paper on any data set.",
     "data": "Import judged data, or look at a data set.",
     "plugins": "Show what is installed, by whom, with which options.",
 }

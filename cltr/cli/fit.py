@@ -73,7 +73,7 @@ def command(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Fit click models, compare them on held-out clicks, estimate position bias.
+    """Fit click models and position bias, compare on held-out clicks.
 
     Each model is fitted to the same interactions and judged on others that it has not seen. Beside
     them stands position bias as documents that were shown at several ranks tell it, with no model

@@ -63,9 +63,10 @@ def command(
     verbose: bool,
     **changes: Any,
 ) -> None:
-    """Make a figure of the paper on any data set, and judge its statements.
+    """Make a figure of the paper on any data set.
 
-    Runs in parallel and goes on after a kill where it was: start the same command again.
+    The paper's statements about it are judged by the numbers that come out. Runs in parallel and
+    goes on after a kill where it was: start the same command again.
     """
     del verbose
     warn_about_plugins()

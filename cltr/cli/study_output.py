@@ -15,7 +15,7 @@ from rich.table import Table
 
 from cltr.studies.runner import Progressed
 
-COLUMNS = 6
+COLUMNS = 5
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def print_study(result: dict[str, Any]) -> None:
             f"{result['interval']:.0%} prediction interval",
             caption_justify="left",
         )
-        table.add_column("N")
+        table.add_column("N", min_width=10)
         for i in shown:
             table.add_column(_short(n[i]), justify="right")
         for name, value in result["references"].items():
@@ -122,8 +122,8 @@ def _ratio(row: dict[str, Any]) -> str:
 def _band(mean: float | None, high: float | None) -> str:
     if mean is None or not np.isfinite(mean):
         return "-"
-    width = "" if high is None or not np.isfinite(high) else f" [dim]±{high - mean:.3f}[/]"
-    return f"{mean:.4f}{width}"
+    half = 0.0 if high is None or not np.isfinite(high) else high - mean
+    return f"{mean:.4f} [dim]±{half:.3f}[/]" if half else f"{mean:.4f}"
 
 
 def _short(n: int) -> str:

@@ -62,7 +62,7 @@ def test_simulated_logs_can_be_checked(cltr, here):
     ("words", "code", "line"),
     [
         (["nothing.h5"], 1, "nothing.h5: no such file"),
-        (["log.csv"], 1, "is not an HDF5 file"),
+        (["log.csv"], 1, "log.csv: is a log as it came; make a log file of it first"),
         (["log.h5", "--click-model", "pmb"], 2, "no click-model named 'pmb'"),
         (["log.h5", "-o", "reward.x=1"], 2, "only options of the click-model"),
         (["log.h5", "--plot", "ranks.doc"], 1, "must end in .png, .svg or .pdf"),

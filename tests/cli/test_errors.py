@@ -185,7 +185,7 @@ def test_a_log_of_other_data(refused, cltr, here):
 
 def test_a_log_that_shows_fewer_ranks(refused, cltr):
     cltr("simulate", "-n", "500", "--top-k", "3", "--out", "log.h5")
-    line = refused(*TRAIN, "--log", "log.h5", code=2)
+    line = refused(*TRAIN, "--log", "log.h5", "--top-k", "5", code=2)
     assert line == "--top-k is 5, but the log shows 3 ranks; use --top-k 3 or less"
 
 
