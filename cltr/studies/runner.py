@@ -67,12 +67,17 @@ def run_study(
             _file(folder, key).unlink(missing_ok=True)
     missing = [[keyed for keyed in group if keyed[1] not in before] for group in groups]
 
+    statuses = dict.fromkeys(before, "done")
+    keys = {key for _, key in cells}
+
     def tell() -> None:
-        found = [key for _, key in cells if key in before or _file(folder, key).exists()]
-        failed = sum(
-            (_read(folder, key) or {}).get("status") == "failed" for key in set(found) - before
-        )
-        on_progress(Progressed(len(found), failed, len(cells), len(before)))
+        for key in keys - set(statuses):
+            if row := _read(folder, key):
+                statuses[key] = row["status"]
+        found = [statuses[key] for _, key in cells if key in statuses]
+        failed = sum(status != "done" for status in found)
+        done_before = sum(key in before for _, key in cells)
+        on_progress(Progressed(len(found), failed, len(cells), done_before))
 
     tell()
     _compute(
