@@ -53,9 +53,7 @@ def _draw_panel(
     for name, value in summary.references.items():
         style = ":" if name == PRODUCTION else "--"
         axes.axhline(value.mean, color="black", linestyle=style, linewidth=1.2, label=name)
-    every = list(study.methods)
-    for name in methods:
-        index = every.index(name)
+    for index, name in enumerate(methods):
         color = COLORS[index % len(COLORS)]
         bands = summary.curve(name, users)
         means = np.array([b.mean for b in bands])
