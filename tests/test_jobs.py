@@ -64,7 +64,7 @@ def finished(tmp_path_factory) -> tuple[Path, dict]:
 @pytest.fixture
 def always_saved(monkeypatch):
     """A checkpoint after every epoch, however short."""
-    monkeypatch.setitem(jobs._Saver.__init__.__kwdefaults__, "every", -1.0)
+    monkeypatch.setitem(jobs.learning._Saver.__init__.__kwdefaults__, "every", -1.0)
 
 
 def files(path: Path) -> set[str]:

@@ -111,7 +111,7 @@ def test_a_run_goes_on_after_an_interruption(train, cltr, monkeypatch):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setitem(jobs._Saver.__init__.__kwdefaults__, "every", -1.0)
+        patch.setitem(jobs.learning._Saver.__init__.__kwdefaults__, "every", -1.0)
         patch.setattr("cltr.cli.run_progress.LiveProgress.epoch", interrupt)
         done = cltr("train", *small.FLAGS, "--reward", "ips", "--out", "stopped", "--json")
     assert done.exit_code == 130

@@ -1,0 +1,70 @@
+"""What the jobs on a run share: its configuration, its data, how results describe it."""
+
+import platform
+from typing import Any
+
+from cltr import __version__, pipeline
+from cltr.components import Components
+from cltr.config import RunConfig, resolve
+from cltr.errors import DataError, UsageError
+from cltr.logged import OWN, own_data
+from cltr.plugins import registry
+from cltr.rewards import Labels
+from cltr.runs import RunFolder
+from cltr.types import Dataset
+
+SCORES, RANKS = "production-scores.safetensors", "production-ranks.safetensors"
+"""Files of a run that keep what was known of production."""
+
+
+def read_config(folder: RunFolder) -> RunConfig:
+    """The resolved configuration of a run."""
+    return resolve(RunConfig.load(folder.config_file), source=str(folder.config_file))
+
+
+def open_data(config: RunConfig) -> tuple[RunConfig, Dataset]:
+    """The data set of a run, or the own lists of a log that stands alone."""
+    own = own_data(config)
+    if own is None:
+        return config, pipeline.load_data(config.data)
+    if config.reward.name == Labels.name:
+        raise UsageError("--reward labels needs judgements; a log that stands alone has none")
+    return config.model_copy(update={"data": OWN}), own
+
+
+def check_data(folder: RunFolder, config: RunConfig, dataset: Dataset) -> None:
+    """The data must be those of the run: its results stand beside what was learned on them."""
+    expected = config.provenance.get("data", "")
+    if expected and dataset.fingerprint and expected != dataset.fingerprint:
+        raise DataError(
+            f"{config.data}: has changed since {folder.path} was run: fingerprint "
+            f"{dataset.fingerprint}, expected {expected}; restore it, or train again"
+        )
+
+
+def describe(config: RunConfig, parts: Components) -> dict[str, Any]:
+    """What was run, in the words of the command line."""
+    return {
+        "estimator": parts.estimator.name,
+        "reward": parts.reward.name,
+        "ranker": parts.ranker.name,
+        "scorer": parts.scorer.name,
+        "click_model": config.click_model.name,
+        "metric": config.metric,
+        "top_k": config.top_k,
+        "seed": config.seed,
+        "exposure": config.exposure,
+        "init": config.init,
+        "policy": parts.ranker.policy.name,
+        "data": config.data,
+    }
+
+
+def provenance(dataset: Dataset) -> dict[str, Any]:
+    """Versions and data hash: what a result depends on beside its run file."""
+    return {
+        "cltr": __version__,
+        "python": platform.python_version(),
+        "data": dataset.fingerprint,
+        "plugins": {p.distribution: p.version for p in registry().providers},
+    }
