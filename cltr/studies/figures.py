@@ -36,7 +36,8 @@ def figure_study(
     base = _read(f"{preset}.toml") | values.pop("base", {}) | {"data": data}
     for role, given in (options or {}).items():
         base[role] = merged(base.get(role), given)
-    values["title"] = f"{values.get('title', figure)} ({preset} preset)"
+    if "curves" in values:  # a figure of the paper; elsewhere the methods say it all
+        values["title"] = f"{values['title']} ({preset} preset)"
     if quick:
         values |= fewer
     return Study.parse(values | (changes or {}) | {"base": base}, owner="")
