@@ -5,18 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.progress import Progress as RichBars
 from rich.table import Table
 from rich.text import Text
 
+from cltr.cli.stage_bars import StageBars, stage_bars
 from cltr.clickfit.job import FitProgress
 from cltr.runs import finite
 
@@ -27,44 +19,24 @@ UNFOLDED = 10_000
 class LiveFitProgress(FitProgress):
     """One bar per stage."""
 
-    def __init__(self, bars: RichBars) -> None:
+    def __init__(self, bars: StageBars) -> None:
         self._bars = bars
-        self._task: TaskID | None = None
 
     def stage(self, text: str, total: int | None = None) -> None:
-        self.finish()
-        self._task = self._bars.add_task(text, total=total, note="")
+        self._bars.begin(text, total=total)
 
     def advance(self, n: int = 1) -> None:
-        if self._task is not None:
-            self._bars.advance(self._task, n)
+        self._bars.advance(n)
 
     def note(self, text: str) -> None:
-        if self._task is not None:
-            self._bars.update(self._task, note=text)
-
-    def finish(self) -> None:
-        """The stage is over."""
-        if self._task is not None:
-            done = self._bars.tasks[self._task].completed or 1
-            self._bars.update(self._task, total=done, completed=done)
+        self._bars.update(note=text)
 
 
 @contextmanager
 def fit_progress() -> Iterator[FitProgress]:
     """Bars on stderr while models are fitted."""
-    columns = (
-        SpinnerColumn(finished_text="[green]✓"),
-        TextColumn("{task.description:<20}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("[dim]{task.fields[note]}"),
-    )
-    with RichBars(*columns, console=Console(stderr=True)) as bars:
-        progress = LiveFitProgress(bars)
-        yield progress
-        progress.finish()
+    with stage_bars(width=20) as bars:
+        yield LiveFitProgress(bars)
 
 
 def print_fit(report: dict[str, Any]) -> None:
