@@ -316,7 +316,12 @@ def learn(
         progress.epoch(current, config.training)
 
     final = trainer.train(
-        module, splits["train"], splits["valid"], state=state, on_epoch=after_epoch
+        module,
+        splits["train"],
+        splits["valid"],
+        start_counts=config.init == "production",
+        state=state,
+        on_epoch=after_epoch,
     )
     judged = trainer.value(module, splits["train"])
     clipped, unsupported = judged["clipped"], judged["unsupported"]

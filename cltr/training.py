@@ -56,8 +56,8 @@ class TrainingOptions(Options):
     )
     keep: Literal["best", "last"] = Field(
         "best",
-        description="which epoch's weights to keep: the best by validation clicks, the start "
-        "among them, or the last.",
+        description="which epoch's weights to keep: the best by validation clicks (a start from "
+        "production among them), or the last.",
     )
 
 
@@ -90,17 +90,20 @@ class Trainer:
         training: LoggedQueries,
         validation: LoggedQueries | None,
         *,
+        start_counts: bool = True,
         state: TrainingState | None = None,
         on_epoch: Callable[[TrainingState], None] = lambda state: None,
     ) -> TrainingState:
         """Train until the validation value stops rising; leave the weights to keep in ``module``.
 
-        The start counts as a candidate. Without validation all epochs run and the last one counts.
+        Without validation all epochs run and the last one counts.
 
         Args:
             module: the scorer's module; changed in place.
             training: where gradients come from.
             validation: where the value that stops training comes from.
+            start_counts: whether the start is among the weights to keep. Weights that nothing was
+                learned into should not be: a few validation clicks can prefer them.
             state: go on from here instead of from the module's weights.
             on_epoch: called after the start and after every epoch, to show and to save.
         """
@@ -116,7 +119,9 @@ class Trainer:
         )
         if state is None:
             state = TrainingState(weights=_copy(module.state_dict()))
-            self._judge(module, training, validation, state)
+            self._judge(module, validation, state)
+            if not start_counts:
+                state.best_value = -np.inf
             on_epoch(state)
         else:
             module.load_state_dict(state.weights)
@@ -130,7 +135,7 @@ class Trainer:
             self._epoch(module, optimizer, training, state.epoch)
             state.weights = _copy(module.state_dict())
             state.optimizer = optimizer.state_dict()
-            self._judge(module, training, validation, state)
+            self._judge(module, validation, state)
             on_epoch(state)
         if self.options.keep == "best":
             module.load_state_dict(state.best_weights)
@@ -175,7 +180,6 @@ class Trainer:
     def _judge(
         self,
         module: "torch.nn.Module",
-        training: LoggedQueries,
         validation: LoggedQueries | None,
         state: TrainingState,
     ) -> None:

@@ -331,6 +331,13 @@ def test_training_may_start_from_random_weights():
     assert state_of(module) != state_of(production.module)
 
 
+@pytest.mark.parametrize(("init", "best"), [("production", 0), ("random", 1)])
+def test_a_start_is_kept_for_being_no_worse_only_where_it_is_production(init, best):
+    """Steps too small to change a weight: every epoch is as good as the start."""
+    found = learn(init=init, training={"epochs": 3, "learning_rate": 1e-30})
+    assert found.state.best_epoch == best
+
+
 @pytest.mark.parametrize("known", [True, False], ids=["other scorer", "scores alone"])
 def test_where_the_scorer_differs_the_start_is_fitted_to_the_scores(known):
     """Also where production is known by its scores alone, as from a log."""

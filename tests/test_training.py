@@ -282,6 +282,22 @@ def test_a_start_that_nothing_beats_is_kept():
     np.testing.assert_array_equal(weights_of(module), start)
 
 
+def test_a_start_that_does_not_count_is_not_kept():
+    module, split, seen = Curved(), logged(), []
+    state = trainer(ranker=Turning(up=0), epochs=50, patience=4).train(
+        module,
+        split,
+        split,
+        start_counts=False,
+        on_epoch=lambda now: seen.append(weights_of(module)),
+    )
+    values = [record["valid_value"] for record in state.history]
+    assert max(values) == values[0]
+    assert state.best_epoch == 1 + int(np.argmax(values[1:]))
+    assert state.epoch == state.best_epoch + 4
+    np.testing.assert_array_equal(weights_of(module), seen[state.best_epoch])
+
+
 def test_the_best_epoch_is_restored_and_patience_counts_from_it():
     split, module, seen = logged(), Curved(), []
     loop = trainer(ranker=Turning(up=3), epochs=50, patience=5, batch_queries=100)
