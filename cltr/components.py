@@ -7,6 +7,7 @@ from typing import Any
 from cltr.clickmodels import Adversarial
 from cltr.config import Choice, RunConfig
 from cltr.errors import UsageError
+from cltr.fingerprints import file_fingerprint
 from cltr.interfaces import ClickModel, Component, Estimator, Ranker, RewardFunction, Scorer
 from cltr.modelfiles import load_click_model
 from cltr.plugins import registry
@@ -50,6 +51,14 @@ def _fitted(choice: Choice, *, owner: str) -> ClickModel:
     if not path:
         raise UsageError(f"--{owner} {FITTED}: name the file, such as {FITTED}models/pbm.h5")
     return load_click_model(Path(path))
+
+
+def fitted_files(config: RunConfig) -> dict[str, str]:
+    """Fingerprints of the files of fitted click models that a configuration names."""
+    users = config.users or config.click_model
+    names = {config.click_model.name, users.name, str(users.options.get("of"))}
+    paths = {name.removeprefix(FITTED) for name in names if name.startswith(FITTED)}
+    return {path: file_fingerprint(Path(path)) for path in sorted(paths) if Path(path).is_file()}
 
 
 def compose(config: RunConfig) -> Components:

@@ -1,6 +1,7 @@
 """A hash of a data set's content, for results to quote: same numbers, same fingerprint."""
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,9 @@ def fingerprint(**arrays: NDArray[Any]) -> str:
     for name, array in arrays.items():
         result.update(name, array)
     return result.text()
+
+
+def file_fingerprint(path: Path) -> str:
+    """The fingerprint of a file as it is, byte by byte."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -4,7 +4,7 @@ import platform
 from typing import Any
 
 from cltr import __version__, pipeline
-from cltr.components import Components
+from cltr.components import Components, fitted_files
 from cltr.config import RunConfig, resolve
 from cltr.errors import DataError, UsageError
 from cltr.logged import OWN, own_data
@@ -18,8 +18,12 @@ SCORES, RANKS = "production-scores.safetensors", "production-ranks.safetensors"
 
 
 def read_config(folder: RunFolder) -> RunConfig:
-    """The resolved configuration of a run."""
-    return resolve(RunConfig.load(folder.config_file), source=str(folder.config_file))
+    """The resolved configuration of a run; its fitted click models are as they were."""
+    config = resolve(RunConfig.load(folder.config_file), source=str(folder.config_file))
+    expected = config.provenance.get("click_models", {})
+    for path, found in fitted_files(config).items():
+        _check_unchanged(folder, path, found, expected.get(path, ""))
+    return config
 
 
 def open_data(config: RunConfig) -> tuple[RunConfig, Dataset]:
@@ -35,10 +39,14 @@ def open_data(config: RunConfig) -> tuple[RunConfig, Dataset]:
 def check_data(folder: RunFolder, config: RunConfig, dataset: Dataset) -> None:
     """The data must be those of the run: its results stand beside what was learned on them."""
     expected = config.provenance.get("data", "")
-    if expected and dataset.fingerprint and expected != dataset.fingerprint:
+    _check_unchanged(folder, config.data, dataset.fingerprint, expected)
+
+
+def _check_unchanged(folder: RunFolder, path: str, found: str, expected: str) -> None:
+    if expected and found and expected != found:
         raise DataError(
-            f"{config.data}: has changed since {folder.path} was run: fingerprint "
-            f"{dataset.fingerprint}, expected {expected}; restore it, or train again"
+            f"{path}: has changed since {folder.path} was run: fingerprint "
+            f"{found}, expected {expected}; restore it, or train again"
         )
 
 
@@ -60,11 +68,13 @@ def describe(config: RunConfig, parts: Components) -> dict[str, Any]:
     }
 
 
-def provenance(dataset: Dataset) -> dict[str, Any]:
-    """Versions and data hash: what a result depends on beside its run file."""
+def provenance(config: RunConfig, dataset: Dataset) -> dict[str, Any]:
+    """Versions and hashes of files: what a result depends on beside its run file."""
+    models = fitted_files(config)
     return {
         "cltr": __version__,
         "python": platform.python_version(),
         "data": dataset.fingerprint,
         "plugins": {p.distribution: p.version for p in registry().providers},
+        **({"click_models": models} if models else {}),
     }

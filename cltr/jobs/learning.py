@@ -35,7 +35,7 @@ def train(
     config, dataset = open_data(config)
     folder = RunFolder.create(out, label=f"{parts.estimator.name}-{parts.reward.name}")
     config = resolved(config, parts)
-    config = config.model_copy(update={"provenance": provenance(dataset)})
+    config = config.model_copy(update={"provenance": provenance(config, dataset)})
     try:
         folder.write_text("run.toml", config.to_toml())
         return _run(config, parts, dataset, folder, progress or Progress())

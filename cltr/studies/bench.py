@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cltr import __version__, pipeline
-from cltr.components import Components, compose, resolved
+from cltr.components import Components, compose, fitted_files, resolved
 from cltr.config import RunConfig
 from cltr.errors import CltrError
 from cltr.pipeline import Production, Progress
@@ -135,7 +135,7 @@ def key_of(study: Study, cell: Cell, fingerprint: str) -> str:
         config = study.config(cell)
         values = resolved(config, compose(config)).model_dump(
             mode="json", exclude={"provenance", "data"}
-        )
+        ) | fitted_files(config)
     except CltrError as error:  # it will fail, and say why
         values = vars(cell) | {"error": str(error)}
     if cell.method == SKYLINE:

@@ -19,6 +19,7 @@ def data(tmp_path_factory):
     ("stage", "few", "many"),
     [
         ("simulate", 10**5, 10**7),
+        ("reward", 10**5, 10**7),
         ("fit", 10**6, 3 * 10**6),
         ("train", 10**5, 10**7),
     ],

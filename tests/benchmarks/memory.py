@@ -61,6 +61,26 @@ def simulate(data: str, interactions: int) -> None:
         jobs.simulate(_config(data, interactions), out=Path(folder) / "log.h5")
 
 
+def reward(data: str, interactions: int) -> None:
+    """Clicks of a made-up production ranker, its exposure, and their doubly robust rewards."""
+    import numpy as np
+
+    from cltr import pipeline
+    from cltr.components import compose
+    from cltr.simulation import simulate_statistics
+
+    config, dataset = _config(data, interactions), pipeline.load_data(data)
+    scores = np.random.default_rng(0).normal(size=dataset.n_documents)
+    parts, production = compose(config), pipeline.Production(scores, scorer="")
+    statistics = {
+        split: pipeline.simulate(
+            config, dataset, production, parts.users, split, draw=simulate_statistics
+        )
+        for split in pipeline.LOGGED
+    }
+    pipeline.reward_clicks(config, parts, dataset, production, statistics)
+
+
 def fit(data: str, interactions: int) -> None:
     """A click model that needs the interactions, chunk by chunk."""
     import numpy as np

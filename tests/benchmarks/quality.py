@@ -4,8 +4,8 @@
 
 PRPO over DR on simulated clicks, the same production ranker, clicks and start for every ranker;
 processor seconds of training alone (judging the epochs is not counted), test queries, mean over
-seeds. ``demo`` is the embedded data; ``synthetic`` has lists of 120 documents with 136 features as
-MSLR-WEB30k has, of fewer queries.
+seeds. ``demo`` is the embedded data; ``synthetic`` has the size of MSLR-WEB30k: 19,000 training
+queries, lists of 120 documents, 136 features.
 """
 
 import argparse
@@ -41,7 +41,7 @@ Curve = list[tuple[float, float]]
 """Processor seconds and NDCG@5 after each epoch."""
 
 
-def learn(config: RunConfig, dataset: Dataset, production, statistics) -> Curve:
+def learn(config: RunConfig, dataset: Dataset, production, statistics, rewarded) -> Curve:
     """Train one ranker; judge every epoch off the clock."""
     parts = compose(config)
     module = pipeline.new_module(parts.scorer, dataset, seed=0)
@@ -60,7 +60,14 @@ def learn(config: RunConfig, dataset: Dataset, production, statistics) -> Curve:
         judging += time.process_time() - now
 
     pipeline.learn(
-        config, parts, dataset, production, statistics, pipeline.Progress(), on_epoch=after_epoch
+        config,
+        parts,
+        dataset,
+        production,
+        statistics,
+        pipeline.Progress(),
+        rewarded=rewarded,
+        on_epoch=after_epoch,
     )
     return curve
 
@@ -78,16 +85,17 @@ def curves(data: str, *, interactions: int, epochs: int, seeds: int) -> dict[str
         }
         config = RunConfig(**settings)
         production = pipeline.train_production(config, dataset, pipeline.Progress())
-        users = compose(config).users
+        parts = compose(config)
         statistics = {
             split: pipeline.simulate(
-                config, dataset, production, users, split, draw=simulate_statistics
+                config, dataset, production, parts.users, split, draw=simulate_statistics
             )
             for split in pipeline.LOGGED
         }
+        rewarded = pipeline.reward_clicks(config, parts, dataset, production, statistics)
         for name, ranker in RANKERS.items():
             run = RunConfig(**settings, ranker=ranker)
-            found[name].append(learn(run, dataset, production, statistics))
+            found[name].append(learn(run, dataset, production, statistics, rewarded))
             say(f"{data}, seed {seed}, {name}: {found[name][-1][-1]}")
     return {name: np.mean(runs, axis=0) for name, runs in found.items()}
 
@@ -128,17 +136,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("quality.png"))
     parser.add_argument("-n", type=float, default=1e6, help="interactions")
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--queries", type=int, default=1000, help="of the synthetic set")
+    parser.add_argument("--epochs", type=int, nargs=2, default=(20, 6), help="demo's, synthetic's")
+    parser.add_argument("--seeds", type=int, default=3, help="of demo; the synthetic set has one")
+    parser.add_argument("--queries", type=int, default=19_000, help="to train on, synthetic set")
     arguments = parser.parse_args()
-    sizes = {"interactions": int(arguments.n), "epochs": arguments.epochs}
+    n, (short, long) = int(arguments.n), arguments.epochs
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "synthetic.h5"
-        write_data(data, arguments.queries)
+        write_data(data, round(arguments.queries / 0.6))  # of which 60 % are to train on
         panels = {
-            "demo": curves("demo", seeds=arguments.seeds, **sizes),
-            f"synthetic, {arguments.queries:,} queries": curves(str(data), seeds=1, **sizes),
+            "demo": curves("demo", interactions=n, epochs=short, seeds=arguments.seeds),
+            f"synthetic, {arguments.queries:,} queries": curves(
+                str(data), interactions=10 * n, epochs=long, seeds=1
+            ),
         }
     draw(panels, arguments.out)
     say(table(panels))

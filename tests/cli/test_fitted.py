@@ -5,6 +5,9 @@ import shutil
 
 import pytest
 
+from cltr.studies.bench import key_of
+from cltr.studies.study import Cell, Study
+
 NAMES = ("pbm", "trust-bias", "dbn", "ubm", "dcm")
 
 
@@ -47,6 +50,23 @@ def test_a_run_file_repeats_the_run(models, train):
     first = train(*words, reward="click-model")
     again = train("--config", "one/run.toml", "--out", "two", reward="click-model")
     assert again["metrics"] == first["metrics"]
+
+
+def test_a_run_remembers_what_its_model_file_held(models, train, refused):
+    words = ("--log", "log.h5", "--click-model", "fitted:models/pbm.h5", "--out", "run")
+    train(*words, reward="ips")
+    shutil.copy(models / "trust-bias.h5", models / "pbm.h5")
+    line = refused("evaluate", "run", code=1)
+    assert "models/pbm.h5: has changed since run was run" in line
+
+
+def test_cells_of_a_study_change_with_the_model_file(models):
+    given = {"base": {"click_model": "fitted:models/pbm.h5"}, "methods": {"DR": {}}}
+    study, cell = Study.parse(given, owner=""), Cell("DR", 1, 500, "trust-bias")
+    before = key_of(study, cell, "f")
+    assert key_of(study, cell, "f") == before
+    shutil.copy(models / "trust-bias.h5", models / "pbm.h5")
+    assert key_of(study, cell, "f") != before
 
 
 @pytest.mark.parametrize("reward", ["ips", "dr"])
