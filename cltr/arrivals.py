@@ -14,6 +14,10 @@ from cltr.ranges import FLOOR
 
 LANES = 8
 """Nodes that are worked on together: one vector register of doubles."""
+FAR = 0.01
+"""Documents that have arrived with less than this share of the accuracy, together, are far."""
+CERTAIN = 50.0
+"""A document with this many arrivals expected of its clock has arrived: exp(-50) is 2e-22."""
 _JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
@@ -38,24 +42,52 @@ def nodes_per_octave(top_k: int, accuracy: float) -> int:
 
 
 @njit(**_JIT)
-def rates_of(scores):
-    """Rates of the clocks, the fastest 1, and their sum."""
-    highest = scores[0]
-    for score in scores:
-        highest = max(highest, score)
-    rates = np.empty(len(scores))
-    total = 0.0
-    for d in range(len(scores)):
-        rates[d] = math.exp(max(scores[d] - highest, FLOOR))
-        total += rates[d]
-    return rates, total
+def line_up(scores):
+    """Documents in the order in which they are expected, with their rates and what is behind.
+
+    Returns the order, the rates in it (the fastest is 1), and ``behind[d]``, the sum of the rates
+    from d on; ``behind[0]`` is that of all.
+    """
+    n = len(scores)
+    order = np.argsort(-scores)
+    rates = np.empty(n)
+    behind = np.zeros(n + 1)
+    highest = scores[order[0]]
+    for d in range(n - 1, -1, -1):
+        rates[d] = math.exp(max(scores[order[d]] - highest, FLOOR))
+        behind[d] = behind[d + 1] + rates[d]
+    return order, rates, behind
 
 
 @njit(**_JIT)
-def start(rates, first, nodes, times, present, absent):
-    """Times of the first LANES nodes, and the arrival probabilities at them."""
+def set_off(first, nodes, times):
+    """Times of the first LANES nodes."""
     for lane in range(LANES):
         times[lane] = first * 2.0 ** (lane / nodes)
+
+
+@njit(**_JIT)
+def come_near(behind, near, time, accuracy):
+    """How many can have arrived by ``time``: from there on nobody, but for far below accuracy.
+
+    Where scores are not numbers all are near: what is found then is not a number either.
+    """
+    while near < len(behind) - 1 and not behind[near] * time <= FAR * accuracy:
+        near += 1
+    return near
+
+
+@njit(**_JIT)
+def come_in(rates, there, near, time):
+    """How many have arrived by ``time`` for certain, the first of those in line."""
+    while there < near and rates[there] * time > CERTAIN:
+        there += 1
+    return there
+
+
+@njit(**_JIT)
+def enter(rates, times, nodes, present, absent):
+    """Arrival probabilities at the present nodes."""
     for d in range(len(rates)):
         for lane in range(nodes):
             present[d, lane] = -math.expm1(-rates[d] * times[lane])
@@ -95,7 +127,7 @@ def most_arrived(present, depth, accuracy):
         mean += present[d, LANES - 1]
     log_chance = 7.0 - math.log(accuracy)
     slack = log_chance / 3 + math.sqrt(log_chance * log_chance / 9 + 2 * mean * log_chance)
-    return min(depth, int(mean + slack) + 2)
+    return max(1, min(depth, present.shape[0] + 1, int(mean + slack) + 2))
 
 
 @njit(**_JIT)

@@ -21,6 +21,12 @@ of nodes, so that arrival probabilities follow by doubling, :math:`p(2t) = p(2-p
 geometric; above, the walk itself says when the top K are complete. So the nodes are placed per
 list, as many as its range of scores needs.
 
+*Peaked lists.* Documents stand in line by score. At any time those at its head have arrived for
+certain, those far down the line cannot have, and only those between are walked: a document costs
+for the octaves in which its arrival is open, however many the whole race has. Of a far one
+:math:`\omega` keeps its digits all the same: it gets its rate times what the next to arrive would
+get. To the gradient the far ones add less than the accuracy, and are left out.
+
 *Many ranks.* Early on few have arrived, so the walk counts no further than so many can have
 (``arrivals.most_arrived``): of the octaves that K ranks need, only the last ones cost K.
 
@@ -32,7 +38,18 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from cltr.arrivals import LANES, advance, most_arrived, nodes_per_octave, rates_of, start, walk
+from cltr.arrivals import (
+    LANES,
+    advance,
+    come_in,
+    come_near,
+    enter,
+    line_up,
+    most_arrived,
+    nodes_per_octave,
+    set_off,
+    walk,
+)
 
 __all__ = ["expected_weights", "gradient", "nodes_per_octave"]
 
@@ -53,7 +70,8 @@ def expected_weights(scores, starts, lengths, weights, nodes, accuracy, out):
 def _weights_of_list(scores, weights, nodes, accuracy, out):
     n = len(scores)
     ranks = min(len(weights), n)
-    rates, total = rates_of(scores)
+    order, rates, behind = line_up(scores)
+    total = behind[0]
     first = accuracy ** (1 / 3) / total
     step = math.log(2.0) / nodes
 
@@ -61,33 +79,63 @@ def _weights_of_list(scores, weights, nodes, accuracy, out):
     below2 = step * first**2 / math.expm1(2 * step)
     top = weights[0]
     drop = (weights[1] if ranks > 1 else 0.0) - top
+    found = np.empty(n)
     for d in range(n):
         rate = rates[d]
-        out[d] = rate * (top * below1 + below2 * (drop * (total - rate) - top * rate))
+        found[d] = rate * (top * below1 + below2 * (drop * (total - rate) - top * rate))
 
     times = np.empty(LANES)
     present = np.empty((n, LANES))
     absent = np.empty((n, LANES))
     before = np.empty((n + 1, ranks, LANES))
-    after = np.zeros((ranks + 1, LANES))
+    after = np.empty((ranks + 1, LANES))
     passes = max(nodes // LANES, 1)
     for shift in range(passes):
-        start(rates, first * 2.0 ** (shift / nodes), nodes // passes, times, present, absent)
+        set_off(first * 2.0 ** (shift / nodes), nodes // passes, times)
+        there = near = 0
+        next_gets = 0.0
         unfinished = 1.0
         while unfinished > accuracy:
-            depth = most_arrived(present, ranks, accuracy)
-            unfinished = walk(present, absent, before, depth)
-            _add_weights(rates, times, present, absent, before, after, weights, depth, step, out)
-            advance(nodes // passes, times, present, absent)
+            nearer = come_near(behind, near, times[LANES - 1], accuracy)
+            entering = slice(near, nearer)
+            enter(rates[entering], times, nodes // passes, present[entering], absent[entering])
+            for d in range(near, nearer):
+                found[d] += rates[d] * next_gets
+            near = nearer
+            there = come_in(rates, there, near, times[0])
+            if there >= ranks:
+                break
+            open_ = slice(there, near)
+            p, q, left = present[open_], absent[open_], weights[there:ranks]
+            depth = most_arrived(p, ranks - there, accuracy)
+            unfinished = walk(p, q, before, depth)
+            next_gets += step * _at_end(times, before[near - there], left, depth)
+            _add_weights(rates[open_], times, p, q, before, after, left, depth, step, found[open_])
+            advance(nodes // passes, times, p, q)
+        for d in range(near, n):
+            found[d] += rates[d] * next_gets
+    for d in range(n):
+        out[order[d]] = found[d]
+
+
+@njit(**_JIT)
+def _at_end(times, arrived, weights, depth):
+    """What the next to arrive gets at these nodes: the weight behind those who came."""
+    total = 0.0
+    for i in range(depth):
+        for lane in range(LANES):
+            total += times[lane] * arrived[i, lane] * weights[i]
+    return total
 
 
 @njit(**_JIT)
 def _add_weights(rates, times, present, absent, before, after, weights, depth, step, out):
-    """Walk back from the end of the list; add to each document what it gains at these nodes."""
+    """Walk back from the end of the line; add to each document what it gains at these nodes."""
     inner = np.empty(LANES)
-    for i in range(depth):
-        for lane in range(LANES):
+    for lane in range(LANES):
+        for i in range(depth):
             after[i, lane] = weights[i]
+        after[depth, lane] = 0.0
     for d in range(len(rates) - 1, -1, -1):
         for lane in range(LANES):
             inner[lane] = 0.0
@@ -119,57 +167,70 @@ def gradient(scores, slopes, starts, lengths, weights, nodes, accuracy, out):
 def _gradient_of_list(scores, slopes, weights, nodes, accuracy, out):
     n = len(scores)
     ranks = min(len(weights), n)
-    rates, total = rates_of(scores)
+    order, rates, behind = line_up(scores)
+    total = behind[0]
     first = accuracy ** (1 / 3) / total
     step = math.log(2.0) / nodes
 
+    prices = slopes[order] * rates
+    priced = prices.sum()
     below1 = step * first / math.expm1(step)
     below2 = step * first**2 / math.expm1(2 * step)
     top = weights[0]
     drop = (weights[1] if ranks > 1 else 0.0) - top
-    prices = slopes * rates
-    priced = 0.0
-    for d in range(n):
-        priced += prices[d]
+    found = np.empty(n)
     for d in range(n):
         rate = rates[d]
         own = top * below1 + below2 * (drop * (total - rate) - 2 * top * rate)
-        out[d] = prices[d] * own + rate * below2 * drop * (priced - prices[d])
+        found[d] = prices[d] * own + rate * below2 * drop * (priced - prices[d])
 
     times = np.empty(LANES)
     present = np.empty((n, LANES))
     absent = np.empty((n, LANES))
     before = np.empty((n + 1, ranks, LANES))
     marked_before = np.empty((n + 1, ranks, LANES))
-    after = np.zeros((ranks + 1, LANES))
-    marked_after = np.zeros((ranks + 1, LANES))
+    after = np.empty((ranks + 1, LANES))
+    marked_after = np.empty((ranks + 1, LANES))
     passes = max(nodes // LANES, 1)
     for shift in range(passes):
-        start(rates, first * 2.0 ** (shift / nodes), nodes // passes, times, present, absent)
+        set_off(first * 2.0 ** (shift / nodes), nodes // passes, times)
+        there = near = 0
         unfinished = 1.0
         while unfinished > accuracy:
-            depth = most_arrived(present, ranks, accuracy)
-            unfinished = walk(present, absent, before, depth)
-            _walk_marked(prices, present, absent, before, marked_before, depth)
-            for i in range(depth):
-                for lane in range(LANES):
-                    after[i, lane] = weights[i]
-                    marked_after[i, lane] = 0.0
+            nearer = come_near(behind, near, times[LANES - 1], accuracy)
+            entering = slice(near, nearer)
+            enter(rates[entering], times, nodes // passes, present[entering], absent[entering])
+            near = nearer
+            there = come_in(rates, there, near, times[0])
+            if there >= ranks:
+                break
+            open_ = slice(there, near)
+            p, q, left = present[open_], absent[open_], weights[there:ranks]
+            depth = most_arrived(p, ranks - there, accuracy)
+            unfinished = walk(p, q, before, depth)
+            _walk_marked(prices[open_], p, q, before, marked_before, depth)
+            for lane in range(LANES):
+                for i in range(depth):
+                    after[i, lane] = left[i]
+                after[depth, lane] = 0.0
+            marked_after[: depth + 1] = 0.0
             _add_gradient(
-                rates,
-                prices,
+                rates[open_],
+                prices[open_],
                 times,
-                present,
-                absent,
+                p,
+                q,
                 before,
                 marked_before,
                 after,
                 marked_after,
                 depth,
                 step,
-                out,
+                found[open_],
             )
-            advance(nodes // passes, times, present, absent)
+            advance(nodes // passes, times, p, q)
+    for d in range(n):
+        out[order[d]] = found[d]
 
 
 @njit(**_JIT)

@@ -1,5 +1,6 @@
 """Settings that all tests share: threads, compile caches, how hypothesis searches."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -16,9 +17,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 if WORKER:
     # Workers already share out the cores, so each computes with one thread. Each also keeps its
     # compiled kernels apart: two processes that fill one numba index at once can cross entries.
+    # And apart by their source: numba does not notice when a kernel that another calls has changed.
+    sources = [path.read_bytes() for path in sorted(ROOT.glob("[cp]l*/**/*.py"))]
+    version = hashlib.sha256(b"".join(text for text in sources if b"numba" in text)).hexdigest()
     os.environ["NUMBA_NUM_THREADS"] = "1"
     os.environ["OMP_NUM_THREADS"] = "1"
-    os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".pytest_cache" / "numba" / WORKER)
+    os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".pytest_cache" / f"numba-{version[:12]}" / WORKER)
 
 # Kernels compile inside the first example, so there is no deadline; the same examples every time,
 # so that a red test stays red. `make science` searches afresh.

@@ -11,7 +11,7 @@ from cltr.types import Lists
 from tests import enumeration, strategies
 
 ACCURACIES = (1e-3, 1e-5, 1e-7, 1e-9, 1e-12)
-SCALES = (0.1, 1.0, 3.0, 6.0, 20.0)
+SCALES = (0.1, 1.0, 3.0, 6.0, 20.0, 60.0)
 DCG = 1 / np.log2(np.arange(2, 7))
 RANK_WEIGHTS = {
     "one rank": np.array([1.0]),
@@ -76,7 +76,7 @@ def test_gradient_equals_finite_difference_of_enumeration(scale, rank_weights):
     expected = enumeration.finite_difference(utility, scores)
     for accuracy in ACCURACIES:
         found = gradient_of(scores, slopes, rank_weights, accuracy=accuracy)
-        assert np.abs(found - expected).max() <= max(accuracy, 1e-10)
+        assert np.abs(found - expected).max() <= max(2 * accuracy, 1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -124,6 +124,26 @@ def test_very_peaked_lists_are_ranked_by_score():
     np.testing.assert_allclose(weights_of(scores, DCG), DCG[[1, 0, 3, 2]], atol=1e-7)
     slopes = np.array([1.0, -1.0, 2.0, 0.5])
     np.testing.assert_allclose(gradient_of(scores, slopes, DCG), 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("scale", [3.0, 12.0, 40.0, 100.0])
+@pytest.mark.parametrize("rank_weights", [DCG, DCG[:1], np.linspace(1.0, 0.1, 30)], ids=len)
+def test_peaked_lists_are_as_exact_as_where_every_document_is_walked(scale, rank_weights):
+    """The compiled race leaves out who has arrived or cannot have; the one in torch does not."""
+    scores, slopes = normal(60, scale=scale), normal(60, scale=1.0, seed=1)
+    plain = PlackettLuce(accuracy=1e-12, backend="torch")
+    expected = plain.expected_weights(scores, one_list(60), rank_weights)
+    found = weights_of(scores, rank_weights)
+    assert np.abs(found - expected).max() <= 1e-7
+    assert np.abs(found / expected - 1)[expected > 1e-250].max() <= 1e-7
+    expected = plain.gradient(scores, slopes, one_list(60), rank_weights)
+    assert np.abs(gradient_of(scores, slopes, rank_weights) - expected).max() <= 1e-7
+
+
+def test_scores_that_are_no_numbers_give_none():
+    scores = np.array([1.0, np.nan, 2.0, 3.0])
+    assert np.isnan(weights_of(scores, DCG)).all()
+    assert np.isnan(gradient_of(scores, np.ones(4), DCG)).all()
 
 
 def test_equal_scores_share_the_weight_equally():
@@ -194,10 +214,11 @@ def test_law_permuting_documents_permutes_results(data, n, rank_weights):
     np.testing.assert_allclose(
         weights_of(scores[order], rank_weights), weights_of(scores, rank_weights)[order], atol=1e-12
     )
+    # Of equal documents one may still be far when the other is near: far below the accuracy.
     np.testing.assert_allclose(
         gradient_of(scores[order], slopes[order], rank_weights),
         gradient_of(scores, slopes, rank_weights)[order],
-        atol=1e-12,
+        atol=1e-8,
     )
 
 

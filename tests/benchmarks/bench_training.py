@@ -8,7 +8,8 @@ from cltr.policies import PlackettLuce, sample_rankings
 from tests.benchmarks import textbook
 from tests.benchmarks.work import Problem
 
-SCALES = (0.1, 1.0, 3.0, 6.0)
+SCALES = (0.1, 1.0, 3.0, 6.0, 40.0)
+"""Flat to very peaked; 40 is where training on many clicks ends."""
 QUERIES = {10: 320, 120: 64, 1000: 32}
 
 
