@@ -14,6 +14,7 @@ from scipy import stats
 from cltr import jobs, pipeline
 from cltr.errors import OptionError, UsageError
 from cltr.studies.bench import Bench, key_of
+from cltr.studies.drawing import draw_study
 from cltr.studies.figures import FIGURES, PRESETS, figure_study, published_curves
 from cltr.studies.job import compare
 from cltr.studies.runner import run_study
@@ -319,6 +320,21 @@ def test_a_preset_can_be_changed():
     found = figure_study("figure-4", preset="paper", options={"production": {"fraction": 0.2}})
     production = found.config(Cell("DR", 1, 100, "adversarial")).production
     assert (production.fraction, production.seed) == (0.2, 1)
+
+
+def test_published_curves_are_in_the_picture():
+    found = figure_study("figure-2", preset="paper", quick=True)
+    summary = Summary(found, rows_of(found, lambda m, n: 0.6))
+    curves = published_curves("figure-2", "mslr30k")
+    (axes,) = draw_study(summary, published=curves).axes
+    low, high = axes.get_ylim()
+    assert low < min(curves["DR"][1]) < max(curves["DR"][1]) < high
+    drawn = [list(line.get_ydata()) for line in axes.lines]
+    assert all(curves[name][1] in drawn for name in found.methods)
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "as published, wide" in named
+    (axes,) = draw_study(summary).axes
+    assert "as published, wide" not in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def test_the_grid_of_the_paper_is_that_of_its_figures():

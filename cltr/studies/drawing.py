@@ -71,19 +71,21 @@ def _draw_panel(
             axes.fill_between(study.interactions, low, high, color=color, alpha=0.15, linewidth=0)
         if name in published:
             axes.plot(*published[name], color=color, linewidth=4, alpha=0.22, zorder=0)
+    if shown := [name for name in methods if name in published]:
+        axes.plot([], [], color="black", linewidth=4, alpha=0.22, label="as published, wide")
     axes.set_xscale("log")
     axes.grid(visible=True, alpha=0.25)
     axes.legend(fontsize=8, framealpha=0.85)
-    _look_at_means(axes, summary, methods, users)
-
-
-def _look_at_means(axes: "Axes", summary: Summary, methods: list[str], users: str) -> None:
-    """Limits that show all means; wide intervals of few seeds may leave the picture."""
     means = [b.mean for name in methods for b in summary.curve(name, users)]
     means += [b.mean for b in summary.references.values()]
-    shown = np.array(means)[np.isfinite(means)]
-    if len(shown):
-        low, high = shown.min(), shown.max()
+    _look_at(axes, means + [value for name in shown for value in published[name][1]])
+
+
+def _look_at(axes: "Axes", means: list[float]) -> None:
+    """Limits that show all means; wide intervals of few seeds may leave the picture."""
+    known = np.array(means)[np.isfinite(means)]
+    if len(known):
+        low, high = known.min(), known.max()
         room = 0.12 * max(high - low, 1e-3)
         axes.set_ylim(low - room, high + room)
 

@@ -71,7 +71,10 @@ def bench_other_rankers(contest, ranker):
 
 @pytest.mark.parametrize("ranker", ["exact", "pl-rank", "reinforce"])
 def bench_textbook_reinforce(contest, ranker):
-    """The same step by plain REINFORCE with 1000 rankings, in torch, batch at once."""
+    """The same step by plain REINFORCE with 1000 rankings, in torch, batch at once.
+
+    And as the code published with the paper has it: whole rankings, two samplings, four queries.
+    """
     problem = Problem(queries=32)
     contest(
         f"step, `{ranker}`",
@@ -79,7 +82,8 @@ def bench_textbook_reinforce(contest, ranker):
         work=named(problem),
         per=problem.queries,
         rounds=3,
-        textbook_REINFORCE=textbook.reinforce_epoch(problem),
+        textbook_REINFORCE=textbook.Reinforce(problem).epoch(),
+        **{"the_authors'_way": textbook.Reinforce(problem, as_authors=True).epoch()},
     )
 
 

@@ -90,8 +90,9 @@ def standardise(
     features: NDArray[np.float32], mean: NDArray[np.float32], scale: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Mean 0, deviation 1, cut at ``WIDEST``."""
-    cut: NDArray[np.float32] = ((features - mean) / scale).clip(-WIDEST, WIDEST)
-    return cut
+    values: NDArray[np.float32] = features - mean
+    values /= scale
+    return values.clip(-WIDEST, WIDEST, out=values)
 
 
 def fit_regression(
