@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from cltr.interfaces import Objective
+from cltr.plugins import registry
 from cltr.policies import PlackettLuce, sample_rankings
+from cltr.types import Lists
 from tests.benchmarks import textbook
 from tests.benchmarks.work import Problem
 
@@ -100,6 +103,33 @@ def bench_sampling(contest, documents, scale):
         per=8,
         rounds=5,
         **{"full-sort_Gumbel": lambda: textbook.gumbel_rankings(tensor, 1000, top_k=5)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("documents", "top_k"), [(120, 5), (120, 30), (120, 100), (1000, 30), (1000, 300)]
+)
+def bench_many_ranks(contest, documents, top_k):
+    """The gradient alone, exact and sampled, with the samples' error."""
+    problem = Problem(queries=4, documents=documents, top_k=top_k)
+    (batch,) = problem.batches()
+    scores = problem.scores.reshape(batch.mask.shape)
+    weights = PlackettLuce().expected_weights(scores, Lists.of_mask(batch.mask), problem.ranks)
+    objective = Objective(problem.estimator, weights, batch.exposure, batch.rewards, 0.0)
+
+    def gradient(name: str):
+        ranker, rng = registry().find("ranker", name)(), np.random.default_rng(0)
+        return lambda: ranker.gradient(scores, batch.mask, problem.ranks, objective, rng)
+
+    exact, sampled = gradient("exact"), gradient("pl-rank")
+    error = np.linalg.norm(sampled() - exact()) / np.linalg.norm(exact())
+    contest(
+        "gradient, `exact`",
+        exact,
+        work=f"{documents} documents, K={top_k}",
+        per=problem.queries,
+        rounds=3,
+        **{f"pl-rank,_{error:.0%}_off,": sampled},
     )
 
 
