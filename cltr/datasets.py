@@ -218,7 +218,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
 
 def _describe_split(part: Dataset) -> dict[str, Any]:
     lengths = np.diff(part.offsets)
-    grades, counts = np.unique(part.labels, return_counts=True)
+    grades, counts = np.unique(part.labels + 0.0, return_counts=True)  # -0 is 0
     best = np.maximum.reduceat(part.labels, part.offsets[:-1]) if len(lengths) else np.empty(0)
     return {
         "queries": part.n_queries,

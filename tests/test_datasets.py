@@ -103,6 +103,13 @@ def test_description_of_an_empty_split():
     assert split["list_length"] == {"min": 0, "median": 0, "max": 0}
 
 
+def test_minus_zero_is_the_grade_zero():
+    data = demo_dataset()
+    labels = np.where(data.labels == 0, -0.0, data.labels)
+    grades = describe(type(data)(**{**vars(data), "labels": labels}))["splits"]["test"]["grades"]
+    assert list(grades) == ["0", "1", "2", "3", "4"]
+
+
 def test_progress_runs_to_the_end(folder, tmp_path):
     seen = []
     import_dataset([folder], tmp_path / "data.h5", progress=lambda *step: seen.append(step))

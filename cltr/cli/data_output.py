@@ -41,11 +41,11 @@ def byte_progress() -> Iterator[Callable[[str, int, int], None]]:
 def print_info(info: dict[str, Any]) -> None:
     """A data set: its splits in a table, the rest in lines."""
     console = Console()
-    grades = sorted({grade for part in info["splits"].values() for grade in part["grades"]})
+    grades = sorted({g for part in info["splits"].values() for g in part["grades"]}, key=float)
     table = Table("", title=f"{info['name']}: {info['features']:,} features", title_justify="left")
     for column in ("queries", "documents", "list length", "median"):
         table.add_column(column, justify="right")
-    table.add_column(f"grade {', '.join(grades[:_MOST_GRADES])} in %")
+    table.add_column(f"% of grade {' '.join(grades[:_MOST_GRADES])}")
     for split, part in info["splits"].items():
         length = part["list_length"]
         shares = [part["grades"].get(grade, 0) / max(part["documents"], 1) for grade in grades]

@@ -76,14 +76,14 @@ def _draw_panel(
     axes.set_xscale("log")
     axes.grid(visible=True, alpha=0.25)
     axes.legend(fontsize=8, framealpha=0.85)
-    means = [b.mean for name in methods for b in summary.curve(name, users)]
-    means += [b.mean for b in summary.references.values()]
-    _look_at(axes, means + [value for name in shown for value in published[name][1]])
+    seen = [b.mean for name in methods for b in summary.curve(name, users)]
+    seen += [b.mean for b in summary.references.values()]
+    _look_at(axes, seen + [value for name in shown for value in published[name][1]])
 
 
-def _look_at(axes: "Axes", means: list[float]) -> None:
+def _look_at(axes: "Axes", seen: list[float]) -> None:
     """Limits that show all means; wide intervals of few seeds may leave the picture."""
-    known = np.array(means)[np.isfinite(means)]
+    known = np.array(seen)[np.isfinite(seen)]
     if len(known):
         low, high = known.min(), known.max()
         room = 0.12 * max(high - low, 1e-3)
