@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from cltr import compiling  # noqa: F401 - says so when it compiles
-from cltr.ranges import FLOOR
+from cltr.ranges import FLOOR, WIDEST_GAP
 
 LANES = 8
 """Nodes that are worked on together: one vector register of doubles."""
@@ -46,15 +46,21 @@ def line_up(scores):
     """Documents in the order in which they are expected, with their rates and what is behind.
 
     Returns the order, the rates in it (the fastest is 1), and ``behind[d]``, the sum of the rates
-    from d on; ``behind[0]`` is that of all.
+    from d on; ``behind[0]`` is that of all. Where scores spread further than ``FLOOR``, wide gaps
+    are narrowed to ``WIDEST_GAP``: the first 15 ranks are right however far apart scores are.
     """
     n = len(scores)
     order = np.argsort(-scores)
-    rates = np.empty(n)
+    levels = scores[order] - scores[order[0]]
+    if scores[order[0]] - scores[order[n - 1]] > -FLOOR:
+        levels[0] = 0.0
+        for d in range(1, n):
+            gap = scores[order[d - 1]] - scores[order[d]]
+            narrow = min(gap, WIDEST_GAP) if gap > 0 else 0.0  # of equal infinities too
+            levels[d] = max(levels[d - 1] - narrow, FLOOR)
+    rates = np.exp(levels)
     behind = np.zeros(n + 1)
-    highest = scores[order[0]]
     for d in range(n - 1, -1, -1):
-        rates[d] = math.exp(max(scores[order[d]] - highest, FLOOR))
         behind[d] = behind[d + 1] + rates[d]
     return order, rates, behind
 

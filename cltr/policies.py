@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.devices import device_named
-from cltr.ranges import close_gaps
+from cltr.errors import UsageError
 from cltr.types import Booleans, Floats, Integers, Lists
 
 __all__ = [
@@ -28,12 +28,16 @@ __all__ = [
 ]
 
 DEFAULT_ACCURACY = 1e-7
+LEAST_ACCURACY = 1e-2
 Backend: TypeAlias = Literal["numba", "torch"]
 
 
 @dataclass(frozen=True)
 class PlackettLuce:
     r"""Documents are drawn rank by rank, without replacement, in proportion to :math:`e^{s_d}`.
+
+    Scores may be infinite. Where those of a list spread further than 600, ranks behind the 15th
+    may be shared by documents that lie more than 40 apart.
 
     Example:
         >>> lists = Lists.of_offsets(np.array([0, 2]))
@@ -50,6 +54,13 @@ class PlackettLuce:
     """Where torch computes."""
     name: str = "plackett-luce"
 
+    def __post_init__(self) -> None:
+        """An integral that is not exact at all would go unnoticed."""
+        if not 0 < self.accuracy <= LEAST_ACCURACY:
+            raise UsageError(
+                f"accuracy is {self.accuracy:g}; it must be above 0 and at most {LEAST_ACCURACY:g}"
+            )
+
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
         r""":math:`\omega`, exact up to ``accuracy``. See ``cltr.race``, ``cltr.torch_race``."""
         if self.backend == "torch":
@@ -57,7 +68,8 @@ class PlackettLuce:
         from cltr import race
 
         out = np.zeros(scores.shape)
-        race.expected_weights(*self._arguments(scores, lists, rank_weights), out.reshape(-1))
+        if len(rank_weights):
+            race.expected_weights(*self._arguments(scores, lists, rank_weights), out.reshape(-1))
         return out
 
     def gradient(
@@ -71,7 +83,8 @@ class PlackettLuce:
         flat, *rest = self._arguments(scores, lists, rank_weights)
         out = np.zeros(scores.shape)
         slopes = np.ascontiguousarray(slopes, dtype=np.float64).reshape(-1)
-        race.gradient(flat, slopes, *rest, out.reshape(-1))
+        if len(rank_weights):
+            race.gradient(flat, slopes, *rest, out.reshape(-1))
         return out
 
     def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
@@ -98,7 +111,7 @@ class PlackettLuce:
     def _arguments(self, scores: Floats, lists: Lists, rank_weights: Floats) -> tuple[object, ...]:
         from cltr import race
 
-        flat = close_gaps(np.ascontiguousarray(scores, dtype=np.float64).reshape(-1), lists)
+        flat = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
         weights = np.ascontiguousarray(rank_weights, dtype=np.float64)
         nodes = race.nodes_per_octave(len(weights), self.accuracy)
         return flat, lists.starts, lists.lengths, weights, nodes, self.accuracy

@@ -61,6 +61,14 @@ def write_beside(path: Path | str) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def make_folder(path: Path) -> None:
+    """A folder, and those above it; it may be there already."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot make the folder: {error.strerror}") from error
+
+
 def keep_inputs(out: Path | str, inputs: Iterable[Path | str]) -> None:
     """Refuse to write over a file that is read."""
     if any(Path(path).exists() and Path(out).resolve() == Path(path).resolve() for path in inputs):

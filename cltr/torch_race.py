@@ -125,13 +125,13 @@ def _rates(scores: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
     known = scores.detach().masked_fill(~mask, -math.inf)
     falling, order = known.sort(-1, descending=True)
     depths = falling - falling[:, :1]
-    gaps = torch.nan_to_num(-depths.diff(dim=-1), nan=0.0, posinf=0.0)
+    gaps = torch.nan_to_num(-depths.diff(dim=-1), nan=0.0, posinf=WIDEST_GAP)
     if bool((gaps.sum(-1) > -FLOOR).any()):
         narrow = torch.nn.functional.pad(gaps.clamp(max=WIDEST_GAP), (1, 0))
         depths = -narrow.cumsum(-1)
     levels = torch.zeros_like(known).scatter(-1, order, depths.clamp(min=FLOOR))
     # The value of the narrowed scores, the derivative of the scores themselves.
-    finite = scores.masked_fill(~mask, 0.0)
+    finite = scores.masked_fill(~mask | scores.isinf(), 0.0)
     clocks = (finite - finite.detach() + levels.masked_fill(~mask, 0.0)).exp()
     return clocks.masked_fill(~mask, 0.0)
 

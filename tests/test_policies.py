@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cltr.errors import UsageError
 from cltr.policies import Deterministic, PlackettLuce, list_seeds, places_by_score, ranks_by_score
-from cltr.ranges import close_gaps
 from cltr.types import Lists
 from tests import enumeration, strategies
 
@@ -115,22 +115,36 @@ def test_behind_a_wide_gap_odds_are_what_they_were():
     np.testing.assert_allclose(second, [1 / 4, 0, 3 / 4], atol=1e-7)
 
 
-@given(batch=strategies.batches())
-def test_law_scores_within_reach_are_left_alone(batch):
-    assert close_gaps(batch.scores, batch.lists) is batch.scores
+@pytest.mark.parametrize("backend", ["numba", "torch"])
+def test_a_score_of_minus_infinity_comes_last(backend):
+    scores = np.array([0.0, -np.inf, np.log(3), -np.inf])
+    policy, lists = PlackettLuce(backend=backend), Lists.of_offsets(np.array([0, 4]))
+    ranks = policy.rank_distribution(scores, lists, 4)
+    np.testing.assert_allclose(ranks[0], [1 / 4, 3 / 4, 0, 0], atol=1e-7)
+    np.testing.assert_allclose(ranks[1], [0, 0, 1 / 2, 1 / 2], atol=1e-7)
+    assert np.isfinite(policy.gradient(scores, np.ones(4), lists, DCG)).all()
 
 
-@given(batch=strategies.batches(), stretch=strategies.floats(100, 1e6))
-def test_law_closing_gaps_keeps_the_order_and_the_small_gaps(batch, stretch):
-    scores = stretch * np.round(batch.scores) + np.modf(batch.scores)[0]
-    closed = close_gaps(scores, batch.lists)
-    for start, stop in zip(batch.offsets[:-1], batch.offsets[1:], strict=True):
-        own, new = scores[start:stop], closed[start:stop]
-        order = np.argsort(-own, kind="stable")
-        before, after = -np.diff(own[order]), -np.diff(new[order])
-        small = before < 40
-        np.testing.assert_allclose(after[small], before[small], atol=1e-6)
-        assert (after[~small] > 39).all()
+@pytest.mark.parametrize("neighbour", [[0.0, -np.inf, -np.inf], [0.0, np.nan], [0.0, -700.0, 1.0]])
+def test_a_list_does_not_depend_on_its_neighbours(neighbour):
+    own = np.array([0.3, 1.0, -2.0, 0.1])
+    alone = PlackettLuce().expected_weights(own, Lists.of_offsets(np.array([0, 4])), DCG)
+    n = len(neighbour)
+    lists = Lists.of_offsets(np.array([0, n, n + 4]))
+    beside = PlackettLuce().expected_weights(np.array([*neighbour, *own]), lists, DCG)
+    assert np.array_equal(beside[n:], alone)
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 0.5, float("nan")])
+def test_an_accuracy_that_is_none_is_refused(accuracy):
+    with pytest.raises(UsageError, match="accuracy"):
+        PlackettLuce(accuracy=accuracy)
+
+
+def test_without_ranks_nothing_is_gained():
+    lists, none = Lists.of_offsets(np.array([0, 2])), np.empty(0)
+    assert not PlackettLuce().expected_weights(np.zeros(2), lists, none).any()
+    assert not PlackettLuce().gradient(np.zeros(2), np.ones(2), lists, none).any()
 
 
 def test_seeds_are_one_per_list_and_of_the_generator():

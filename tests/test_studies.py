@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from cltr import jobs, pipeline
-from cltr.errors import OptionError, UsageError
+from cltr.errors import DataError, OptionError, UsageError
 from cltr.studies.bench import Bench, key_of
-from cltr.studies.drawing import draw_study
+from cltr.studies.drawing import draw_study, save
 from cltr.studies.figures import FIGURES, PRESETS, figure_study, published_curves
 from cltr.studies.job import compare
 from cltr.studies.runner import run_study
@@ -62,6 +62,21 @@ def test_a_method_stands_on_the_base():
     assert ips.users is None
 
 
+def test_options_without_a_name_are_those_of_every_method():
+    found = study(base={**BASE, "estimator": {"clip": 0.5}}, methods={"p": {"estimator": "prpo"}})
+    assert found.config(Cell("p", 1, 500)).estimator.options == {"clip": 0.5}
+
+
+def test_users_of_the_base_are_those_of_the_label():
+    base = {**BASE, "users": {"name": "adversarial"}}
+    assert study(base=base).people == ["adversarial"]
+    both = study(base=base, users=["trust-bias", "adversarial"])
+    assumed, adverse = (both.config(Cell("IPS", 1, 500, users)).users for users in both.users)
+    assert assumed is None
+    assert adverse is not None
+    assert adverse.name == "adversarial"
+
+
 def test_a_study_file_says_the_same():
     import tomllib
 
@@ -79,6 +94,17 @@ def test_a_study_file_says_the_same():
         ({"methods": {"a": {"estimator": "ips", "reward": "dr"}}}, "method 'a'"),
         ({"methods": {"a": {"colour": 1}}}, "method 'a'.*colour"),
         ({"panels": {"one": ["IPSS"]}}, "IPSS"),
+        ({"seeds": 0}, "0 seeds"),
+        ({"seeds": 10**12}, "1000000000000 seeds"),
+        ({"seeds": True}, "true is not a number of seeds"),
+        ({"interactions": "1e2..1e3:99999999999"}, "99999999999 steps"),
+        ({"interactions": "1e2..1e3:0"}, "0 steps"),
+        ({"methods": {" ": {"estimator": "ips"}}}, "needs a name"),
+        ({"methods": {"a": {"estimator": "ips", "seed": 4}}}, "method 'a': seed is the study's"),
+        ({"methods": {"a": {"users": "adversarial"}}}, "method 'a': users is the study's"),
+        ({"base": {"interactions": 5}}, "the base: interactions is the study's"),
+        ({"methods": {"a": {"top_k": 3}, "b": {}}}, "same top_k; here 'a' 3, 'b' 5"),
+        ({"methods": {"a": {"estimator": 5}}}, "5 is neither"),
     ],
 )
 def test_a_wrong_study_is_one_line(values, message):
@@ -215,6 +241,22 @@ def test_failed_cells_are_tried_again(tmp_path, monkeypatch):
         assert (folder / name).stat().st_size > 0
 
 
+@pytest.mark.parametrize("text", ['{"status": "done"}', '{"status": "done", "ndcg@5": "x"}', "[]"])
+def test_a_damaged_cell_is_one_line(tmp_path, text):
+    found = study(base={**BASE, "data": saved_data(tmp_path)}, seeds=1, interactions=[500])
+    compare(found, tmp_path / "out", workers=1)
+    cell = next((tmp_path / "out").glob("cells/*.json"))
+    cell.write_text(text)
+    with pytest.raises(DataError, match="not a cell of a study; remove it"):
+        compare(found, tmp_path / "out", workers=1)
+
+
+def test_any_name_can_be_drawn(tmp_path):
+    found = study(methods={"$x_$y^": {}, "_hidden": {}}, title="$a_$b^")
+    save(draw_study(Summary(found, rows_of(found, lambda m, n: 0.6))), tmp_path, "names")
+    assert (tmp_path / "names.svg").stat().st_size > 0
+
+
 # Means and intervals.
 
 
@@ -231,6 +273,17 @@ def test_the_interval_holds_the_next_number_as_often_as_it_says():
     draws = rng.normal(size=(4000, 6))
     held = [(found := band(row[:5], 0.8)).low < row[5] < found.high for row in draws]
     assert np.mean(held) == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_method_is_compared_with_its_own_production():
+    found = study(methods={"a": {}, "b": {"production": {"seed": 7}}}, skyline=False)
+    rows = rows_of(found, lambda m, n: 0.6)
+    for row in rows:
+        row["production_ndcg@5"] = 0.5 if row["method"] == "a" else 0.4
+    summary = Summary(found, rows)
+    assert summary.differences("a", "trust-bias", 500) == pytest.approx({1: 0.1, 2: 0.1})
+    assert summary.differences("b", "trust-bias", 500) == pytest.approx({1: 0.2, 2: 0.2})
+    assert math.isnan(summary.references["production"].mean)
 
 
 def test_one_seed_has_a_mean_and_no_interval():

@@ -72,7 +72,7 @@ def command(
         raise click.UsageError("give methods with -m, such as -m prpo/dr -m dr, or a study file")
 
     from cltr.cli.output import print_json
-    from cltr.cli.study_output import cell_progress, print_study
+    from cltr.cli.study_output import cell_progress, end_with, print_study
     from cltr.studies.job import compare
     from cltr.studies.study import Study
 
@@ -84,6 +84,7 @@ def command(
         print_json(result)
     else:
         print_study(result)
+    end_with(result)
 
 
 def gather_study(
@@ -98,10 +99,22 @@ def gather_study(
 
     values = Study.load(study_file) if study_file else {}
     if methods:
-        values["methods"] = dict(parse_method(text) for text in methods)
+        named = [parse_method(text) for text in methods]
+        values["methods"] = dict(named)
         values["panels"] = {}
+        if len(values["methods"]) < len(named):
+            names = [name for name, _ in named]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise click.UsageError(
+                f"two methods are called '{twice}'; name one, as in -m 'other: {twice} ...'"
+            )
+    if not values.get("methods"):
+        raise click.UsageError(f"{study_file}: no methods; a study needs a table [methods.NAME]")
     given = {key: value for key, value in flags.items() if value not in (None, ())}
-    base = dict(values.get("base", {}))
+    base = values.get("base", {})
+    if not isinstance(base, dict):
+        raise click.UsageError(f"{study_file}: base is {base!r}; it must be a table of options")
+    base = dict(base)
     for key in ("data", "click_model", "metric"):
         if key in given:
             base[key] = given.pop(key)

@@ -70,11 +70,14 @@ def command(
     """
     del verbose
     warn_about_plugins()
+    given = {key: value for key, value in changes.items() if value is not None}
     if ranks is not None and figure != "figure-1":
         raise click.UsageError("--ranks belongs to figure-1")
+    if figure == "figure-1" and (given or assignments or quick or data != "demo"):
+        raise click.UsageError("figure-1 is a formula: it takes --ranks and --out alone")
 
     from cltr.cli.output import print_json
-    from cltr.cli.study_output import cell_progress, print_clipping, print_study
+    from cltr.cli.study_output import cell_progress, end_with, print_clipping, print_study
     from cltr.config import parse_assignments
     from cltr.studies import job
     from cltr.studies.clipping import RANKS, parse_ranks
@@ -82,11 +85,10 @@ def command(
 
     if figure == "figure-1":
         result = job.clipping_figure(
-            out or Path("reproduction/figure-1"), parse_ranks(ranks) if ranks else RANKS
+            out or Path("reproduction/figure-1"), RANKS if ranks is None else parse_ranks(ranks)
         )
         show = print_clipping
     else:
-        given = {key: value for key, value in changes.items() if value is not None}
         study = figure_study(
             figure,
             preset=preset,
@@ -109,3 +111,4 @@ def command(
         print_json(result)
     else:
         show(result)
+    end_with(result)

@@ -9,6 +9,7 @@ import numpy as np
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichBars
 from rich.table import Table
@@ -29,10 +30,12 @@ def cell_progress() -> Iterator[Callable[[Progressed], None]]:
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[note]}"),
     )
-    with RichBars(*columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task("cells", total=None, left="", note="")
+    bars = RichBars(*columns, console=Console(stderr=True))
+    task = bars.add_task("cells", total=None, left="", note="")
+    try:
 
         def update(progressed: Progressed) -> None:
+            bars.start()  # with the first news: what is refused before shows no bar
             elapsed = bars.tasks[task].elapsed or 0.0
             new = progressed.done - progressed.found_before
             rest = progressed.total - progressed.done
@@ -48,6 +51,15 @@ def cell_progress() -> Iterator[Callable[[Progressed], None]]:
             )
 
         yield update
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+def end_with(result: dict[str, Any]) -> None:
+    """Exit code 1 where cells failed; what there is has been shown."""
+    if result.get("failed"):
+        raise SystemExit(1)
 
 
 def _clock(seconds: float) -> str:
@@ -68,8 +80,7 @@ def print_study(result: dict[str, Any]) -> None:
         table = Table(
             title=f"{result['measure']}, users {users}" if many else result["measure"],
             title_justify="left",
-            caption=f"mean of {len(result['seeds'])} seeds, half width of the "
-            f"{result['interval']:.0%} prediction interval",
+            caption=_caption(result),
             caption_justify="left",
         )
         table.add_column("N", min_width=10)
@@ -88,9 +99,16 @@ def print_study(result: dict[str, Any]) -> None:
     for statement in result["statements"]:
         word = "[green]holds[/]" if statement["holds"] else "[yellow]fails[/]"
         console.print(f"{word} {escape(statement['claim'])}", highlight=False)
-        console.print(f"      {escape(statement['numbers'])}", style="dim", highlight=False)
+        for numbers in statement["numbers"].split("; "):
+            console.print(Padding(escape(numbers), (0, 0, 0, 6)), style="dim", highlight=False)
     for path in (result["results"], *result["pictures"]):
         console.print(path, style="dim", soft_wrap=True)
+
+
+def _caption(result: dict[str, Any]) -> str:
+    n = len(result["seeds"])
+    interval = f"half width of the {result['interval']:.0%} prediction interval"
+    return f"mean of {n} seeds, {interval}" if n > 1 else "one seed"
 
 
 def print_clipping(result: dict[str, Any]) -> None:
@@ -102,7 +120,7 @@ def print_clipping(result: dict[str, Any]) -> None:
             title=f"r = {reward:+.0f}: weight ratio by new rank; * where it is clipped",
             title_justify="left",
             box=box.SIMPLE,
-            padding=(0, 0, 0, 1),
+            padding=0,
         )
         table.add_column("from")
         for rank in ranks:

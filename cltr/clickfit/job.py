@@ -16,7 +16,7 @@ from cltr.fitting import add_up, watched
 from cltr.interfaces import ClickModel
 from cltr.modelfiles import save_click_model
 from cltr.runs import finite
-from cltr.storage import write_beside
+from cltr.storage import make_folder, write_beside
 from cltr.types import ClickLog
 
 
@@ -213,10 +213,7 @@ def _describe(fit: Fit, best: Fit, outputs: Outputs) -> dict[str, Any]:
 def _write(report: dict[str, Any], fits: list[Fit], outputs: Outputs) -> None:
     folder = None if outputs.models is None or outputs.is_file else outputs.models
     if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"{folder}: cannot create folder: {error.strerror}") from error
+        make_folder(folder)
     for fit in fits:
         path = outputs.model(fit.model.name)
         if path is not None:

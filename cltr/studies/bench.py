@@ -130,7 +130,10 @@ def one_line(error: Exception) -> str:
 
 
 def key_of(study: Study, cell: Cell, fingerprint: str) -> str:
-    """A name for the cell that changes with whatever its numbers depend on, and nothing else."""
+    """A name for the cell that changes with whatever its numbers depend on, and nothing else.
+
+    Of the code, the versions of all packages count: cells of another version are computed anew.
+    """
     try:
         config = study.config(cell)
         values = resolved(config, compose(config)).model_dump(

@@ -26,7 +26,7 @@ def parse_ranks(text: str) -> tuple[int, ...]:
         (2, 4)
     """
     try:
-        return tuple(int(part) for part in text.split(","))
+        return tuple(dict.fromkeys(int(part) for part in text.split(",")))
     except ValueError:
         raise UsageError(f"--ranks {text}: expected ranks such as 2,4,6,8") from None
 

@@ -36,13 +36,13 @@ def draw_study(summary: Summary, *, published: Published | None = None) -> "Figu
             axes = grid[row][column]
             _draw_panel(axes, summary, methods, users, published or {})
             words = [panel, f"users: {users}" if len(people) > 1 else ""]
-            axes.set_title(", ".join(word for word in words if word), fontsize=10)
+            axes.set_title(_plain(", ".join(word for word in words if word)), fontsize=10)
             if row == len(panels) - 1:
                 axes.set_xlabel("N, training interactions")
             if column == 0:
                 axes.set_ylabel(summary.measure.upper())
     if study.title:
-        figure.suptitle(study.title, fontsize=12)
+        figure.suptitle(_plain(study.title), fontsize=12)
     return figure
 
 
@@ -64,7 +64,7 @@ def _draw_panel(
             marker=MARKERS[index % len(MARKERS)],
             markersize=4,
             linewidth=1.6,
-            label=name,
+            label=_plain(name),
         )
         low, high = (np.array([getattr(b, side) for b in bands]) for side in ("low", "high"))
         if np.isfinite(low).any():
@@ -79,6 +79,12 @@ def _draw_panel(
     seen = [b.mean for name in methods for b in summary.curve(name, users)]
     seen += [b.mean for b in summary.references.values()]
     _look_at(axes, seen + [value for name in shown for value in published[name][1]])
+
+
+def _plain(text: str) -> str:
+    """Words as they are: a dollar begins no formula, a leading underscore hides nothing."""
+    shown = text.replace("$", r"\$")
+    return f"\u200b{shown}" if shown.startswith("_") else shown
 
 
 def _look_at(axes: "Axes", seen: list[float]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cltr import pipeline
 from cltr.runs import finite
-from cltr.storage import write_beside
+from cltr.storage import make_folder, write_beside
 from cltr.studies.clipping import clipped_ratios, draw_clipping
 from cltr.studies.drawing import draw_study, save
 from cltr.studies.figures import published_curves
@@ -65,7 +65,7 @@ def _data_name(study: Study) -> str:
 def clipping_figure(folder: Path, ranks: tuple[int, ...]) -> dict[str, Any]:
     """Figure 1: its numbers as a file, and its picture."""
     rows = clipped_ratios(ranks)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     path = folder / "figure-1.csv"
     with write_beside(path) as temporary, temporary.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))

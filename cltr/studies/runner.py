@@ -21,9 +21,9 @@ from typing import Any
 from cltr.components import compose
 from cltr.errors import CltrError, DataError
 from cltr.runs import finite
-from cltr.storage import write_beside
+from cltr.storage import make_folder, write_beside
 from cltr.studies.bench import Bench, key_of
-from cltr.studies.study import Cell, Study
+from cltr.studies.study import PRODUCTION, Cell, Study
 
 CELLS = "cells"
 STUDY = "study.toml"
@@ -102,10 +102,8 @@ def check_methods(study: Study) -> None:
 
 
 def _prepare(study: Study, folder: Path) -> None:
-    try:
-        (folder / CELLS).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CltrError(f"{folder}: cannot make the folder: {error.strerror}") from error
+    make_folder(folder)
+    make_folder(folder / CELLS)
     with write_beside(folder / STUDY) as temporary:
         temporary.write_text(study.to_toml(), encoding="utf-8")
 
@@ -238,6 +236,15 @@ def _read(folder: Path, key: str) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {error}; remove it to compute it again") from None
-    if not isinstance(row, dict) or "status" not in row:
+    if not isinstance(row, dict) or not _is_cell(row):
         raise DataError(f"{path}: not a cell of a study; remove it to compute it again")
     return row
+
+
+def _is_cell(row: dict[str, Any]) -> bool:
+    """Whether it says how it ended, and has numbers where it is done."""
+    if row.get("status") != "done":
+        return "status" in row
+    numbers = [value for key, value in row.items() if key != "status"]
+    judged = any(key.startswith(f"{PRODUCTION}_") for key in row)
+    return judged and all(value is None or isinstance(value, int | float) for value in numbers)

@@ -25,6 +25,8 @@ SKYLINE = "skyline"
 """The name of the cells that learn from judgements; no method may take it."""
 PRODUCTION = "production"
 MOST_CELLS = 1_000_000
+GRID = ("seed", "interactions", "skyline", "log", "users")
+"""Keys of a run file that the study itself sets; of users, only options may stand in the base."""
 ASSUMED: str = RunConfig.model_fields["click_model"].default.name
 
 _STEPS = re.compile(r"(?P<first>[^.:]+(?:\.\d+)?)\.\.(?P<last>[^:]+):(?P<steps>\d+)")
@@ -41,6 +43,8 @@ def parse_interactions(value: Any) -> list[int]:
     """
     if isinstance(value, str) and (match := _STEPS.fullmatch(value.strip())):
         first, last = _count(match["first"]), _count(match["last"])
+        if not 1 <= int(match["steps"]) <= MOST_CELLS:
+            raise ValueError(f"{value!r} has {match['steps']} steps; there must be 1 or more")
         found = np.geomspace(first, last, int(match["steps"])).round().astype(np.int64).tolist()
     else:
         parts = value.split(",") if isinstance(value, str) else value
@@ -70,7 +74,9 @@ def parse_seeds(value: Any) -> list[int]:
             value = [int(part) for part in value.split(",")] if "," in value else int(value)
     except ValueError:
         raise ValueError(f"{value!r} is not a number of seeds, nor seeds such as 1,2,3") from None
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value <= MOST_CELLS:
+            raise ValueError(f"{value} seeds are asked for; there must be 1 to {MOST_CELLS:,}")
         return list(range(1, value + 1))
     if not isinstance(value, list) or not all(isinstance(seed, int) for seed in value):
         raise ValueError(f"{value!r} is not a number of seeds, nor seeds such as 1,2,3")
@@ -116,23 +122,41 @@ class Study(Options):
     curves: str = Field("", description="the published curves to draw behind: a figure's name.")
 
     def model_post_init(self, context: Any) -> None:
-        """Names in panels must be methods; users are told."""
+        """Names can be told apart, and what has them be compared."""
         del context
         for name in (SKYLINE, PRODUCTION):
             if name in self.methods:
                 raise UsageError(f"a method cannot be named '{name}': it is in every comparison")
+        if not all(name.strip() for name in self.methods):
+            raise UsageError("a method needs a name, such as 'careful: prpo estimator.clip=0.5'")
+        self._refuse_grid()
         for panel, names in self.panels.items():
             if unknown := [name for name in names if name not in self.methods]:
                 raise OptionError(f"panels.{panel}: no method '{unknown[0]}'")
-        for method in self.methods:
-            self.config(Cell(method, self.seeds[0], self.interactions[0], self.people[0]))
+        ranks = {name: self._first(name).top_k for name in self.methods}
+        if len(set(ranks.values())) > 1:
+            told = ", ".join(f"'{name}' {top_k}" for name, top_k in ranks.items())
+            raise UsageError(f"methods are compared at the same top_k; here {told}")
         if len(self) > MOST_CELLS:
             raise UsageError(f"{len(self):,} cells are too many; there may be {MOST_CELLS:,}")
 
+    def _refuse_grid(self) -> None:
+        """What a study sets cell by cell cannot stand in its base or in a method."""
+        owners = {f"method '{name}'": values for name, values in self.methods.items()}
+        without_users = {key: value for key, value in self.base.items() if key != "users"}
+        for owner, values in {"the base": without_users, **owners}.items():
+            if taken := [key for key in GRID if key in values]:
+                raise UsageError(f"{owner}: {taken[0]} is the study's own; leave it out here")
+
+    def _first(self, method: str) -> RunConfig:
+        return self.config(Cell(method, self.seeds[0], self.interactions[0], self.people[0]))
+
     @property
     def people(self) -> list[str]:
-        """Users, the assumed click model by its name."""
-        return self.users or [self._values({}).get("click_model", {}).get("name", ASSUMED)]
+        """Users by name: those of the study, of its base, or the assumed click model."""
+        values = self._values({})
+        assumed = values.get("click_model", {}).get("name", ASSUMED)
+        return self.users or [values.get("users", {}).get("name", assumed)]
 
     @property
     def shown(self) -> dict[str, list[str]]:
@@ -160,8 +184,8 @@ class Study(Options):
         values = self._values(method) | {"seed": cell.seed, "skyline": False}
         if cell.interactions is not None:
             values["interactions"] = cell.interactions
+        given = values.pop("users", {})
         if cell.users and cell.users != values.get("click_model", {}).get("name", ASSUMED):
-            given = values.get("users", {})
             values["users"] = given if given.get("name") == cell.users else {"name": cell.users}
         return resolve(values, source=f"method '{cell.method}'")
 
@@ -191,20 +215,28 @@ class Study(Options):
 def table(values: Mapping[str, Any], key: str) -> dict[str, Any]:
     """A table of run file values, where a component may also stand as its name alone."""
     value = values.get(key, {})
+    if not isinstance(value, str | Mapping):
+        raise OptionError(
+            f"{value!r} is neither the name of a component nor a table of its options"
+        )
     return {"name": value} if isinstance(value, str) else dict(value)
 
 
 def merged(below: Any, above: Any) -> dict[str, Any]:
     """Options on top of others; those of another component do not carry over.
 
+    Options without a name are those of whatever component they meet.
+
     Example:
         >>> merged({"name": "prpo", "clip": 1}, {"name": "prpo", "rollback": 1})
         {'name': 'prpo', 'clip': 1, 'rollback': 1}
         >>> merged({"name": "prpo", "clip": 1}, "safe")
         {'name': 'safe'}
+        >>> merged({"clip": 1}, "prpo")
+        {'clip': 1, 'name': 'prpo'}
     """
     old, new = table({"t": below or {}}, "t"), table({"t": above}, "t")
-    if "name" in new and new["name"] != old.get("name"):
+    if "name" in new and new["name"] != old.get("name", new["name"]):
         old = {}
     return old | new
 

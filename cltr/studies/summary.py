@@ -82,16 +82,23 @@ class Summary:
             return self._production()
         if method == SKYLINE:
             users, interactions = "", None
-        return {
-            row["seed"]: row[self.measure]
+        return {row["seed"]: row[self.measure] for row in self._rows(method, users, interactions)}
+
+    def _rows(self, method: str, users: str, interactions: int | None) -> list[dict[str, Any]]:
+        return [
+            row
             for row in self.rows
             if (row["method"], row["users"], row["interactions"]) == (method, users, interactions)
             and row["status"] == "done"
-        }
+        ]
 
     def _production(self) -> dict[int, float]:
-        key = f"{PRODUCTION}_{self.measure}"
-        return {row["seed"]: row[key] for row in self.rows if row["status"] == "done"}
+        """By seed; none where methods have production rankers of their own."""
+        key, found = f"{PRODUCTION}_{self.measure}", dict[int, float]()
+        for row in self.rows:
+            if row["status"] == "done" and found.setdefault(row["seed"], row[key]) != row[key]:
+                return {}
+        return found
 
     def curve(self, method: str, users: str) -> list[Band]:
         """One band for each number of interactions."""
@@ -101,10 +108,10 @@ class Summary:
         ]
 
     def differences(self, method: str, users: str, interactions: int) -> dict[int, float]:
-        """The measure less production's, seed by seed."""
-        production = self._production()
-        found = self.values(method, users, interactions)
-        return {seed: value - production[seed] for seed, value in found.items()}
+        """The measure less that of the method's production, seed by seed."""
+        key = f"{PRODUCTION}_{self.measure}"
+        rows = self._rows(method, users, interactions)
+        return {row["seed"]: row[self.measure] - row[key] for row in rows}
 
     @property
     def references(self) -> dict[str, Band]:

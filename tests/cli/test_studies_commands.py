@@ -46,15 +46,43 @@ def test_compare_prints_a_table_and_keeps_results_and_picture(cltr, tmp_path):
         (["-m", "safe/naive"], "method 'safe/naive': estimator 'safe' needs a reward"),
         (["-m", "prpo", "--data", "none.h5"], "none.h5: no such file"),
         (["-m", "prpo", "--out", "/proc/x"], "/proc/x: cannot make the folder"),
+        (["-m", "prpo", "-m", "prpo"], "two methods are called 'prpo'"),
+        (["-m", "prpo", "-o", "estimator.colour=1"], "method 'prpo': no option 'estimator.colour'"),
     ],
 )
 def test_what_is_wrong_is_one_line(cltr, words, message):
     done = cltr("compare", *words)
     assert done.exit_code in (1, 2)
     assert message in done.stderr
+    assert "━" not in done.stderr
     assert [line for line in done.stderr.splitlines() if "Error" in line] == [
         done.stderr.rstrip().splitlines()[-1]
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("title = 'x'", "no methods"), ("base = 'x'\n[methods.a]", "base is 'x'; it must be a table")],
+)
+def test_a_wrong_study_file_is_one_line(cltr, here, text, message):
+    (here / "study.toml").write_text(text)
+    assert f"study.toml: {message}" in cltr("compare", "study.toml").stderr
+
+
+def test_cells_that_fail_are_told_and_end_with_code_1(cltr, monkeypatch):
+    def lost(*arguments):
+        raise ValueError("lost")
+
+    monkeypatch.setattr("cltr.pipeline.reward_clicks", lost)
+    words = ["-m", "prpo/ips", "-n", "500", "--seeds", "1", "--workers", "1", "--no-skyline"]
+    done = cltr("compare", *words, *OPTIONS)
+    assert done.exit_code == 1
+    assert "failed prpo/ips, N 500, seed 1: ValueError: lost" in done.stdout
+
+
+def test_figure_1_takes_no_data(cltr):
+    for words in (["-n", "5"], ["--data", "x.h5"], ["--quick"], ["-o", "ranker.samples=1"]):
+        assert "figure-1 is a formula" in cltr("reproduce", "figure-1", *words).stderr
 
 
 def test_figure_1_is_a_table_a_file_and_a_picture(cltr, tmp_path):
@@ -66,10 +94,12 @@ def test_figure_1_is_a_table_a_file_and_a_picture(cltr, tmp_path):
     down = next(row for row in rows if row["reward"] == -1 and row["new_rank"] == 10)
     assert down["clipped"] == pytest.approx(-1 / 1.15)
     assert (tmp_path / "figure-1.png").exists()
-    assert "1.15*" in cltr("reproduce", "figure-1", "--out", str(tmp_path)).stdout
+    text = cltr("reproduce", "figure-1", "--out", str(tmp_path)).stdout
+    assert "1.15*" in text
+    assert "…" not in text
 
 
-@pytest.mark.parametrize("ranks", ["0", "x", "2,,4"])
+@pytest.mark.parametrize("ranks", ["0", "x", "2,,4", ""])
 def test_wrong_ranks_are_refused(cltr, ranks):
     assert "--ranks" in cltr("reproduce", "figure-1", "--ranks", ranks).stderr
 
