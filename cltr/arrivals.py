@@ -73,27 +73,24 @@ def set_off(first, nodes, times):
 
 
 @njit(**_JIT)
-def come_near(behind, near, time, accuracy):
-    """How many can have arrived by ``time``: from there on nobody, but for far below accuracy.
+def move_up(rates, behind, times, nodes, there, near, accuracy, present, absent):
+    """Who has arrived for certain at the present nodes, and who can have: new places in line.
 
-    Where scores are not numbers all are near: what is found then is not a number either.
+    Documents before ``there`` have arrived, those from ``near`` on are far: they have not, but for
+    far below the accuracy. For those who come near, arrival probabilities are filled in. Where
+    scores are not numbers all are near: what is found then is not a number either.
     """
-    while near < len(behind) - 1 and not behind[near] * time <= FAR * accuracy:
-        near += 1
-    return near
-
-
-@njit(**_JIT)
-def come_in(rates, there, near, time):
-    """How many have arrived by ``time`` for certain, the first of those in line."""
-    while there < near and rates[there] * time > CERTAIN:
+    nearer = near
+    while nearer < len(rates) and not behind[nearer] * times[LANES - 1] <= FAR * accuracy:
+        nearer += 1
+    _fill(rates[near:nearer], times, nodes, present[near:nearer], absent[near:nearer])
+    while there < nearer and rates[there] * times[0] > CERTAIN:
         there += 1
-    return there
+    return there, nearer
 
 
 @njit(**_JIT)
-def enter(rates, times, nodes, present, absent):
-    """Arrival probabilities at the present nodes."""
+def _fill(rates, times, nodes, present, absent):
     for d in range(len(rates)):
         for lane in range(nodes):
             present[d, lane] = -math.expm1(-rates[d] * times[lane])

@@ -41,11 +41,9 @@ from numba import njit, prange
 from cltr.arrivals import (
     LANES,
     advance,
-    come_in,
-    come_near,
-    enter,
     line_up,
     most_arrived,
+    move_up,
     nodes_per_octave,
     set_off,
     walk,
@@ -96,13 +94,12 @@ def _weights_of_list(scores, weights, nodes, accuracy, out):
         next_gets = 0.0
         unfinished = 1.0
         while unfinished > accuracy:
-            nearer = come_near(behind, near, times[LANES - 1], accuracy)
-            entering = slice(near, nearer)
-            enter(rates[entering], times, nodes // passes, present[entering], absent[entering])
+            there, nearer = move_up(
+                rates, behind, times, nodes // passes, there, near, accuracy, present, absent
+            )
             for d in range(near, nearer):
                 found[d] += rates[d] * next_gets
             near = nearer
-            there = come_in(rates, there, near, times[0])
             if there >= ranks:
                 break
             open_ = slice(there, near)
@@ -197,11 +194,9 @@ def _gradient_of_list(scores, slopes, weights, nodes, accuracy, out):
         there = near = 0
         unfinished = 1.0
         while unfinished > accuracy:
-            nearer = come_near(behind, near, times[LANES - 1], accuracy)
-            entering = slice(near, nearer)
-            enter(rates[entering], times, nodes // passes, present[entering], absent[entering])
-            near = nearer
-            there = come_in(rates, there, near, times[0])
+            there, near = move_up(
+                rates, behind, times, nodes // passes, there, near, accuracy, present, absent
+            )
             if there >= ranks:
                 break
             open_ = slice(there, near)
