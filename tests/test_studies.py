@@ -63,6 +63,7 @@ def test_a_method_stands_on_the_base():
 def test_options_without_a_name_are_those_of_every_method():
     found = study(base={**BASE, "estimator": {"clip": 0.5}}, methods={"p": {"estimator": "prpo"}})
     assert found.config(Cell("p", 1, 500)).estimator.options == {"clip": 0.5}
+    assert found.config(Cell(SKYLINE, 1)).estimator.options == {}
 
 
 def test_users_of_the_base_are_those_of_the_label():

@@ -122,7 +122,7 @@ class Study(Options):
     curves: str = Field("", description="the published curves to draw behind: a figure's name.")
 
     def model_post_init(self, context: Any) -> None:
-        """Names can be told apart, and what has them be compared."""
+        """Refuse names that mean something else, and methods that cannot be compared."""
         del context
         for name in (SKYLINE, PRODUCTION):
             if name in self.methods:
@@ -154,7 +154,7 @@ class Study(Options):
     @property
     def people(self) -> list[str]:
         """Users by name: those of the study, of its base, or the assumed click model."""
-        values = self._values({})
+        values = self._values()
         assumed = values.get("click_model", {}).get("name", ASSUMED)
         return self.users or [values.get("users", {}).get("name", assumed)]
 
@@ -179,9 +179,12 @@ class Study(Options):
 
     def config(self, cell: Cell) -> RunConfig:
         """The run file of a cell."""
-        learner = {"estimator": "plain", "reward": "labels"}
-        method = learner if cell.method == SKYLINE else self.methods[cell.method]
-        values = self._values(method) | {"seed": cell.seed, "skyline": False}
+        if cell.method == SKYLINE:
+            values = self._values()
+            values |= {"estimator": {"name": "plain"}, "reward": {"name": "labels"}}
+        else:
+            values = self._values(self.methods[cell.method])
+        values |= {"seed": cell.seed, "skyline": False}
         if cell.interactions is not None:
             values["interactions"] = cell.interactions
         given = values.pop("users", {})
@@ -189,9 +192,10 @@ class Study(Options):
             values["users"] = given if given.get("name") == cell.users else {"name": cell.users}
         return resolve(values, source=f"method '{cell.method}'")
 
-    def _values(self, method: Mapping[str, Any]) -> dict[str, Any]:
+    def _values(self, *methods: Mapping[str, Any]) -> dict[str, Any]:
+        """Of the base, and of a method on top."""
         values: dict[str, Any] = {}
-        for layer in (self.base, method):
+        for layer in (self.base, *methods):
             for key, value in layer.items():
                 values[key] = merged(values.get(key), value) if key in TABLES else value
         for key in set(values) & set(TABLES):  # options alone are those of the default
