@@ -147,7 +147,7 @@ class Regression:
         if self.optimizer is None:
             names = [name for name in self.weights if name[:4] in ("weig", "bias")]
             tensors = [torch.from_numpy(self.weights[name]).requires_grad_() for name in names]
-            self.optimizer = torch.optim.Adam(tensors, lr=LEARNING_RATE)
+            self.optimizer = torch.optim.Adam(tensors, lr=LEARNING_RATE, fused=True)
         return list(self.optimizer.param_groups[0]["params"])
 
     def penalty(self, values: Floats) -> float:

@@ -54,7 +54,7 @@ def fit_scores(
     """
     import torch
 
-    optimizer = torch.optim.Adam(module.parameters(), lr=3e-3)
+    optimizer = torch.optim.Adam(module.parameters(), lr=3e-3, fused=True)
     parts = list(_parts(dataset))
     for epoch in range(epochs):
         part = parts[epoch % len(parts)]

@@ -1,6 +1,7 @@
 """Runs that take a fraction of a second: few queries, few documents, few epochs."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from cltr.config import RunConfig, resolve
@@ -34,6 +35,15 @@ def config(**values: Any) -> RunConfig:
 def dataset(n_queries: int = 24, seed: int = 0) -> Dataset:
     """In place of the demo data."""
     return tiny_dataset(n_queries, seed=seed)
+
+
+def saved(folder: Path) -> str:
+    """The same as a file, for other processes: its path."""
+    from cltr.dataset_files import save_dataset
+
+    path = folder / "small.h5"
+    save_dataset(dataset(), path)
+    return str(path)
 
 
 def same_numbers(result: dict[str, Any]) -> dict[str, Any]:

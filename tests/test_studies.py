@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from scipy import stats
 
 from cltr import jobs, pipeline
 from cltr.errors import DataError, OptionError, UsageError
+from cltr.studies.arithmetic import COMMON, arithmetic, common_arithmetic
 from cltr.studies.bench import Bench, key_of
 from cltr.studies.drawing import draw_study, save
 from cltr.studies.job import compare
@@ -182,16 +184,33 @@ def test_a_cell_that_fails_says_why_and_the_rest_goes_on(data):
 # All cells: in processes, kept, killed.
 
 
-def saved_data(folder: Path) -> str:
-    from cltr.dataset_files import save_dataset
+def test_a_cell_does_not_depend_on_what_libraries_would_choose(tmp_path, monkeypatch):
+    base = {**BASE, "data": small.saved(tmp_path)}
+    found = study(base=base, methods={"DR": {"estimator": "dr"}}, seeds=1, interactions=[2000])
+    usual = run_study(found, tmp_path / "usual", workers=1)
+    other = {"OPENBLAS_CORETYPE": "Nehalem", "ATEN_CPU_CAPABILITY": "default"}
+    for name, value in other.items():
+        monkeypatch.setenv(name, value)
+    assert numbers(run_study(found, tmp_path / "other", workers=1)) == numbers(usual)
+    assert {name: os.environ[name] for name in other} == other
 
-    path = folder / "small.h5"
-    save_dataset(small.dataset(), path)
-    return str(path)
+
+def test_processes_of_cells_have_the_arithmetic_of_common_processors(run_python):
+    code = "import torch; print(torch.backends.cpu.get_cpu_capability(), torch.get_num_threads())"
+    before = dict(os.environ)
+    with common_arithmetic():
+        found = run_python(code)
+    assert dict(os.environ) == before
+    if arithmetic() == COMMON:
+        assert found == "AVX2 1\n"
+
+
+def numbers(rows):
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
 
 
 def test_killed_halfway_it_goes_on_to_the_same_table(tmp_path):
-    found = study(base={**BASE, "data": saved_data(tmp_path)}, seeds=3)
+    found = study(base={**BASE, "data": small.saved(tmp_path)}, seeds=3)
     whole = run_study(found, tmp_path / "whole", workers=1)
     assert all(row["status"] == "done" for row in whole)
 
@@ -219,15 +238,11 @@ def test_killed_halfway_it_goes_on_to_the_same_table(tmp_path):
     rows = run_study(found, folder, workers=1)
     assert all(path.stat().st_mtime_ns == changed for path, changed in done.items())
     write_results(rows, folder)
-
-    def numbers(rows):
-        return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
-
     assert numbers(rows) == numbers(whole)
 
 
 def test_failed_cells_are_tried_again(tmp_path, monkeypatch):
-    found = study(base={**BASE, "data": saved_data(tmp_path)}, seeds=1, interactions=[500])
+    found = study(base={**BASE, "data": small.saved(tmp_path)}, seeds=1, interactions=[500])
     folder, told = tmp_path / "out", []
     result = compare(found, folder, workers=1)
     assert result["cells"] == 3
@@ -242,7 +257,7 @@ def test_failed_cells_are_tried_again(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ['{"status": "done"}', '{"status": "done", "ndcg@5": "x"}', "[]"])
 def test_a_damaged_cell_is_one_line(tmp_path, text):
-    found = study(base={**BASE, "data": saved_data(tmp_path)}, seeds=1, interactions=[500])
+    found = study(base={**BASE, "data": small.saved(tmp_path)}, seeds=1, interactions=[500])
     compare(found, tmp_path / "out", workers=1)
     cell = next((tmp_path / "out").glob("cells/*.json"))
     cell.write_text(text)

@@ -14,6 +14,7 @@ from cltr.errors import CltrError
 from cltr.pipeline import Production, Progress
 from cltr.plugins import registry
 from cltr.simulation import simulate_statistics
+from cltr.studies.arithmetic import arithmetic
 from cltr.studies.study import PRODUCTION, SKYLINE, Cell, Study
 from cltr.types import ClickStatistics, Dataset
 
@@ -132,7 +133,8 @@ def one_line(error: Exception) -> str:
 def key_of(study: Study, cell: Cell, fingerprint: str) -> str:
     """A name for the cell that changes with whatever its numbers depend on, and nothing else.
 
-    Of the code, the versions of all packages count: cells of another version are computed anew.
+    Of the code, the versions of all packages count, and of the processor what its arithmetic is:
+    cells of another version or kind of processor are computed anew.
     """
     try:
         config = study.config(cell)
@@ -144,5 +146,5 @@ def key_of(study: Study, cell: Cell, fingerprint: str) -> str:
     if cell.method == SKYLINE:
         values = {"skyline": {key: values.get(key) for key in (*RANKED[1:], "training")}}
     versions = {p.distribution: p.version for p in registry().providers} | {"cltr": __version__}
-    text = json.dumps([values, fingerprint, versions], sort_keys=True)
+    text = json.dumps([values, fingerprint, versions, arithmetic()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]

@@ -10,6 +10,7 @@ from typing import Any
 from cltr import pipeline
 from cltr.runs import finite
 from cltr.storage import make_folder, write_beside
+from cltr.studies.arithmetic import arithmetic
 from cltr.studies.clipping import clipped_ratios, draw_clipping
 from cltr.studies.drawing import draw_study, save
 from cltr.studies.figures import published_curves
@@ -48,6 +49,7 @@ def compare(
     pictures = save(draw_study(summary, published=published), folder, name)
     result = summary.plain() | {
         "data": study.base.get("data", "demo"),
+        "arithmetic": arithmetic(),
         "cells": len(rows),
         "statements": [vars(found) for found in judge_statements(name, summary)],
         "seconds": round(time.perf_counter() - began, 3),

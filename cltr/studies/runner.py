@@ -1,5 +1,7 @@
 """All cells of a study, on the cores there are; a cell that is done is never lost or done again.
 
+Cells are computed in processes of their own, also where one is enough: they have the arithmetic of
+:mod:`cltr.studies.arithmetic`, which libraries cannot take up once they are loaded.
 A study's folder holds ``study.toml``, a file per cell below ``cells/`` (written beside, then
 renamed, by the process that computed it), and what :mod:`cltr.studies.summary` makes of them.
 """
@@ -22,6 +24,7 @@ from cltr.components import compose
 from cltr.errors import CltrError, DataError
 from cltr.runs import finite
 from cltr.storage import make_folder, write_beside
+from cltr.studies.arithmetic import common_arithmetic
 from cltr.studies.bench import Bench, key_of
 from cltr.studies.study import PRODUCTION, Cell, Study
 
@@ -128,10 +131,7 @@ def _compute(
     plugins: tuple[Path, ...],
     tell: Callable[[], None],
 ) -> None:
-    if workers == 1 or len(groups) <= 1:
-        worker = _Worker(study, folder, nullcontext(), tell)
-        for group in groups:
-            worker.work(group)
+    if not groups:
         return
     processes = get_context("spawn")
     pool = ProcessPoolExecutor(
@@ -141,7 +141,8 @@ def _compute(
         initargs=(study.to_toml(), folder, plugins, processes.Lock()),
     )
     try:
-        waiting: set[Future[None]] = {pool.submit(_work, group) for group in groups}
+        with common_arithmetic():  # for the processes that start as groups are handed in
+            waiting: set[Future[None]] = {pool.submit(_work, group) for group in groups}
         while waiting:
             finished, waiting = wait(waiting, timeout=0.5)
             tell()
@@ -160,12 +161,10 @@ def _compute(
 
 
 class _Worker:
-    """Computes groups of cells, in a process of its own or in this one."""
+    """Computes groups of cells, in a process of its own."""
 
-    def __init__(
-        self, study: Study, folder: Path, first: Any, tell: Callable[[], None] = lambda: None
-    ) -> None:
-        self._study, self._folder, self._bench, self._tell = study, folder, Bench(), tell
+    def __init__(self, study: Study, folder: Path, first: Any) -> None:
+        self._study, self._folder, self._bench = study, folder, Bench()
         self._first, self._known = first, set[str]()
 
     def work(self, group: list[Keyed]) -> None:
@@ -174,7 +173,6 @@ class _Worker:
             with self._compiling(cell.method):
                 row = self._bench.run(self._study, cell)
             write_row(self._folder, key, row)
-            self._tell()
 
     def _compiling(self, method: str) -> Any:
         """One at a time when a method may have kernels to compile: they share numba's cache."""
@@ -189,16 +187,11 @@ _here: dict[str, _Worker] = {}
 
 
 def _start_worker(study: str, folder: Path, plugins: tuple[Path, ...], first: Any) -> None:
-    """One thread a process; the parent handles Ctrl-C, and a worker without a parent ends."""
+    """The parent handles Ctrl-C, and a worker without a parent ends."""
     import tomllib
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    import numba
-    import torch
-
-    torch.set_num_threads(1)
-    numba.set_num_threads(1)
     if plugins:
         from cltr.plugins import load_file
 

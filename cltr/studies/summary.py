@@ -15,6 +15,7 @@ from cltr.studies.study import PRODUCTION, SKYLINE, Study
 RESULTS = "results.csv"
 FIRST = ("method", "users", "interactions", "seed", "status")
 LAST = ("seconds", "error")
+WORDS = ("method", "users", "status", "error")
 
 
 @dataclass(frozen=True)
@@ -159,3 +160,16 @@ def write_results(rows: list[dict[str, Any]], folder: Path) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return path
+
+
+def read_results(path: Path) -> list[dict[str, Any]]:
+    """The rows of such a file; what has no number is None."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            {key: value if key in WORDS else _number(value) for key, value in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+def _number(text: str) -> float | int | None:
+    return None if not text else int(text) if text.isdigit() else float(text)

@@ -9,12 +9,36 @@ from tests import small
 
 QUICK = [*("-n", "500,1000"), *("--seeds", "2"), *("--workers", "1")]
 OPTIONS = small.FLAGS[3:]
+LOST = """
+from cltr.hookspecs import hookimpl
+from cltr.interfaces import RewardFunction
 
 
-def test_compare_prints_a_table_and_keeps_results_and_picture(cltr, tmp_path):
+class Lost(RewardFunction):
+    "Says no."
+
+    name = "lost"
+
+    def mu(self, data, *, propensity_clip=0.0):
+        raise ValueError("lost\\nfor good")
+
+
+@hookimpl
+def cltr_rewards():
+    return [Lost]
+"""
+
+
+@pytest.fixture
+def data(here):
+    """A data set of a few queries, as a flag."""
+    return ["--data", small.saved(here)]
+
+
+def test_compare_prints_a_table_and_keeps_results_and_picture(cltr, data, tmp_path):
     out = tmp_path / "try"
     methods = ["-m", "prpo/ips", "-m", "careful: prpo/ips estimator.clip=0.9"]
-    done = cltr("compare", *methods, *QUICK, *OPTIONS, "--out", str(out))
+    done = cltr("compare", *methods, *data, *QUICK, *OPTIONS, "--out", str(out))
     for word in ("prpo/ips", "careful", "production", "skyline", "1,000"):
         assert word in done.stdout
     with (out / "results.csv").open() as file:
@@ -69,15 +93,13 @@ def test_a_wrong_study_file_is_one_line(cltr, here, text, message):
     assert f"study.toml: {message}" in cltr("compare", "study.toml").stderr
 
 
-def test_cells_that_fail_are_told_and_end_with_code_1(cltr, monkeypatch):
-    def lost(*arguments):
-        raise ValueError("lost")
-
-    monkeypatch.setattr("cltr.pipeline.reward_clicks", lost)
-    words = ["-m", "prpo/ips", "-n", "500", "--seeds", "1", "--workers", "1", "--no-skyline"]
-    done = cltr("compare", *words, *OPTIONS)
+def test_cells_that_fail_are_told_and_end_with_code_1(cltr, data, here, fresh_registry):
+    (here / "lost.py").write_text(LOST)
+    words = ["-m", "prpo/lost", "-m", "ips", "-n", "500", "--seeds", "1", "--no-skyline"]
+    done = cltr("compare", *words, *data, *OPTIONS, "--plugin", "lost.py")
     assert done.exit_code == 1
-    assert "failed prpo/ips, N 500, seed 1: ValueError: lost" in done.stdout
+    assert "failed prpo/lost, N 500, seed 1: ValueError: lost\n" in done.stdout
+    assert "ips" in done.stdout
 
 
 def test_figure_1_takes_no_data(cltr):
@@ -104,9 +126,10 @@ def test_wrong_ranks_are_refused(cltr, ranks):
     assert "--ranks" in cltr("reproduce", "figure-1", "--ranks", ranks).stderr
 
 
-def test_a_figure_on_small_data_has_its_statements(cltr, tmp_path):
+def test_a_figure_on_small_data_has_its_statements(cltr, data, tmp_path):
     words = ["-n", "300", "--seeds", "1", "--preset", "cltr", "--workers", "1", "--json"]
-    result = json.loads(cltr("reproduce", "figure-2", *words, "--out", str(tmp_path)).stdout)
+    done = cltr("reproduce", "figure-2", *words, *data, "--out", str(tmp_path))
+    result = json.loads(done.stdout)
     assert [s["claim"][:3] for s in result["statements"]] == ["(a)", "(b)", "(c)"]
     assert all(isinstance(s["holds"], bool) for s in result["statements"])
     assert (tmp_path / "figure-2.svg").exists()

@@ -195,7 +195,10 @@ class _Fit:
         self.mean, self.scale = _moments(kept)
         module = self._module(kept.features.shape[1], prior)
         optimizer = torch.optim.AdamW(
-            module.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
+            module.parameters(),
+            lr=options.learning_rate,
+            weight_decay=options.weight_decay,
+            fused=True,
         )
         best, best_epoch, layers = self._judge(module, held), 0, _arrays(module)
         for epoch in range(1, options.epochs + 1):
