@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +21,7 @@ import pluggy
 
 from cltr import hookspecs, interfaces
 from cltr.errors import PluginError, UnknownNameError
+from cltr.fingerprints import file_fingerprint
 from cltr.options import did_you_mean
 
 ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
@@ -35,6 +36,10 @@ ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
 LONGEST_REASON = 500
 """Characters of a stranger's error that are shown."""
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+LIBRARIES = ("numba", "numpy", "torch")
+"""Whose own arithmetic is in every number."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,18 @@ def load_file(path: Path) -> None:
         if failure.provider == provider:
             known.failures.remove(failure)
             raise PluginError(f"{path}: {failure.reason}")
+
+
+def versions() -> dict[str, str]:
+    """What a number depends on beside its options: packages by version, plugin files by content."""
+    found = {name: version(name) for name in LIBRARIES}
+    for provider in registry().providers:
+        path = Path(provider.distribution)
+        if not provider.version and path.is_file():
+            found[path.name] = file_fingerprint(path)
+        else:
+            found[provider.distribution] = provider.version
+    return found
 
 
 def _core_first(entry: EntryPoint) -> tuple[bool, str, str]:

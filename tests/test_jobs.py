@@ -114,7 +114,7 @@ def test_the_run_file_has_every_value_and_where_it_came_from(finished, small_dat
     assert len(config.users.options["examination"]) == 5
     assert config.training.batch_queries == 32
     assert config.provenance["data"] == small_data.fingerprint
-    assert config.provenance["plugins"]["cltr"] == config.provenance["cltr"]
+    assert config.provenance["versions"].keys() >= {"cltr", "cltr-ips", "numba", "numpy", "torch"}
 
 
 # The same again.

@@ -8,7 +8,7 @@ import pytest
 
 from cltr.errors import PluginError, UnknownNameError
 from cltr.interfaces import RewardFunction
-from cltr.plugins import Provider, load_file, registry
+from cltr.plugins import Provider, load_file, registry, versions
 
 CORE = f"cltr {version('cltr')}"
 REWARD = """
@@ -332,6 +332,16 @@ def test_a_plain_file_is_a_plugin(tmp_path, fresh_registry):
     assert registry().find("reward", "from-file").name == "from-file"
     ((_, provider),) = registry().components["reward"]["from-file"]
     assert str(provider) == str(path)
+
+
+def test_a_plain_file_has_its_content_for_a_version(tmp_path, fresh_registry):
+    path = tmp_path / "mine.py"
+    path.write_text(REWARD.format(name="mine"))
+    load_file(path)
+    before = versions()
+    assert before.keys() >= {"cltr", "cltr-dr", "numba", "numpy", "torch", "mine.py"}
+    path.write_text(path.read_text() + "# changed\n")
+    assert versions()["mine.py"] != before["mine.py"]
 
 
 def test_a_plain_file_may_postpone_its_annotations(tmp_path, fresh_registry):

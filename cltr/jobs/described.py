@@ -3,12 +3,12 @@
 import platform
 from typing import Any
 
-from cltr import __version__, pipeline
+from cltr import pipeline
 from cltr.components import Components, fitted_files
 from cltr.config import RunConfig, resolve
 from cltr.errors import DataError, UsageError
 from cltr.logged import OWN, own_data
-from cltr.plugins import registry
+from cltr.plugins import versions
 from cltr.rewards import Labels
 from cltr.runs import RunFolder
 from cltr.types import Dataset
@@ -72,9 +72,8 @@ def provenance(config: RunConfig, dataset: Dataset) -> dict[str, Any]:
     """Versions and hashes of files: what a result depends on beside its run file."""
     models = fitted_files(config)
     return {
-        "cltr": __version__,
         "python": platform.python_version(),
         "data": dataset.fingerprint,
-        "plugins": {p.distribution: p.version for p in registry().providers},
+        "versions": versions(),
         **({"click_models": models} if models else {}),
     }

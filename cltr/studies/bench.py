@@ -7,14 +7,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cltr import __version__, pipeline
+from cltr import pipeline
 from cltr.components import Components, compose, fitted_files, resolved
 from cltr.config import RunConfig
 from cltr.errors import CltrError
 from cltr.pipeline import Production, Progress
-from cltr.plugins import registry
 from cltr.simulation import simulate_statistics
-from cltr.studies.arithmetic import arithmetic
 from cltr.studies.study import PRODUCTION, SKYLINE, Cell, Study
 from cltr.types import ClickStatistics, Dataset
 
@@ -130,11 +128,13 @@ def one_line(error: Exception) -> str:
     return text if isinstance(error, CltrError) else f"{type(error).__name__}: {text}"
 
 
-def key_of(study: Study, cell: Cell, fingerprint: str) -> str:
+def key_of(study: Study, cell: Cell, ground: Any) -> str:
     """A name for the cell that changes with whatever its numbers depend on, and nothing else.
 
-    Of the code, the versions of all packages count, and of the processor what its arithmetic is:
-    cells of another version or kind of processor are computed anew.
+    Args:
+        study: where it stands.
+        cell: which.
+        ground: what numbers depend on beside a cell's options: data, versions, arithmetic.
     """
     try:
         config = study.config(cell)
@@ -145,6 +145,5 @@ def key_of(study: Study, cell: Cell, fingerprint: str) -> str:
         values = vars(cell) | {"error": str(error)}
     if cell.method == SKYLINE:
         values = {"skyline": {key: values.get(key) for key in (*RANKED[1:], "training")}}
-    versions = {p.distribution: p.version for p in registry().providers} | {"cltr": __version__}
-    text = json.dumps([values, fingerprint, versions, arithmetic()], sort_keys=True)
+    text = json.dumps([values, ground], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cltr import pipeline
+from cltr.plugins import versions
 from cltr.runs import finite
 from cltr.storage import make_folder, write_beside
 from cltr.studies.arithmetic import arithmetic
@@ -50,6 +51,7 @@ def compare(
     result = summary.plain() | {
         "data": study.base.get("data", "demo"),
         "arithmetic": arithmetic(),
+        "versions": versions(),
         "cells": len(rows),
         "statements": [vars(found) for found in judge_statements(name, summary)],
         "seconds": round(time.perf_counter() - began, 3),

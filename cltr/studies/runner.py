@@ -22,9 +22,10 @@ from typing import Any
 
 from cltr.components import compose
 from cltr.errors import CltrError, DataError
+from cltr.plugins import versions
 from cltr.runs import finite
 from cltr.storage import make_folder, write_beside
-from cltr.studies.arithmetic import common_arithmetic
+from cltr.studies.arithmetic import arithmetic, common_arithmetic
 from cltr.studies.bench import Bench, key_of
 from cltr.studies.study import PRODUCTION, Cell, Study
 
@@ -112,12 +113,14 @@ def _prepare(study: Study, folder: Path) -> None:
 
 
 def _keyed(study: Study) -> list[list[Keyed]]:
+    """Cells with their keys: those of other data, versions or arithmetic have another one."""
     from cltr import pipeline
 
     names = {study.config(cell).data for group in study.groups() for cell in group}
-    prints = {name: pipeline.load_data(name).fingerprint for name in names}
+    made_by = (versions(), arithmetic())
+    grounds = {name: (pipeline.load_data(name).fingerprint, *made_by) for name in names}
     return [
-        [(cell, key_of(study, cell, prints[study.config(cell).data])) for cell in group]
+        [(cell, key_of(study, cell, grounds[study.config(cell).data])) for cell in group]
         for group in study.groups()
     ]
 
