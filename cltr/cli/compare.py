@@ -64,7 +64,8 @@ def command(
     """Compare methods over numbers of interactions, seeds and users.
 
     Runs in parallel, goes on after a kill where it was, and leaves one file with all results
-    (results.csv), a table, and a picture with intervals, production and skyline.
+    (results.csv), a table, and a picture with intervals, production and skyline. The same cell has
+    the same numbers on all common processors, with any number of workers.
     """
     del verbose
     warn_about_plugins()

@@ -66,7 +66,8 @@ def command(
     """Make a figure of the paper on any data set.
 
     The paper's statements about it are judged by the numbers that come out. Runs in parallel and
-    goes on after a kill where it was: start the same command again.
+    goes on after a kill where it was: start the same command again. The same cell has the same
+    numbers on all common processors, with any number of workers.
     """
     del verbose
     warn_about_plugins()
