@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from cltr import enumeration
 from cltr.clickmodels import TrustBias
 from cltr.errors import DataError, UnsupportedError
+from cltr.exposure import counted_exposure
 from cltr.plugins import registry
 from cltr.testing import check_reward
 from cltr.types import ClickData, ClickStatistics, Dataset, Exposure
@@ -137,6 +138,18 @@ def test_dr_with_a_zero_regression_is_ips(world, clip):
     ips = corrected / np.maximum(data.exposure.propensities, clip)
     made = with_regression(DR(), np.zeros(len(scores))).mu(data, propensity_clip=clip)
     assert made == pytest.approx(ips, abs=1e-12)
+
+
+@SEVERAL
+@given(arrays(float, 3, elements=st.floats(0, 1)))
+def test_with_counted_exposure_dr_of_what_was_shown_is_ips_as_in_dr22_eq_43(guess):
+    data = log_of_three()
+    affine = MODEL.affine(2)
+    counted = counted_exposure(data.statistics, MODEL, DCG[:2])
+    made = of_two_ranks(DR(), guess).mu(ClickData(data.dataset, data.statistics, counted))
+    corrected = data.statistics.click_rate - data.statistics.average(affine.trust)
+    assert made[:2] == pytest.approx(corrected[:2] / counted.propensities[:2], abs=1e-12)
+    assert made[2] == guess[2]
 
 
 @SEVERAL
