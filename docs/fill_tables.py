@@ -1,0 +1,65 @@
+"""Write the tables of docs/reproduction.md from the results beside it: python docs/fill_tables.py.
+
+A table follows ``<!-- table NAME: HEADING -->``, where NAME is that of a study file and its results
+in docs/reproduction; ``every 3`` after NAME shows every third N, ``bare`` leaves the skyline out.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+
+from cltr.studies.study import SKYLINE, Study
+from cltr.studies.summary import Band, Summary, read_results
+
+PAGE = Path(__file__).parent / "reproduction.md"
+FOLDER = PAGE.with_suffix("")
+TABLE = re.compile(
+    r"(?P<head> *<!-- table (?P<name>\S+)(?: every (?P<every>\d+))?(?P<bare> bare)?: "
+    r"(?P<title>.*) -->\n)"
+    r"(?:\n *(?=\|))?(?: *\|.*\n)*"
+)
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def published(name: str) -> Summary:
+    """A study of the page with its results."""
+    values = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return Summary(Study.parse(values, owner=name), read_results(FOLDER / f"{name}.csv"))
+
+
+def filled(page: str) -> str:
+    """The page with the tables that its results give."""
+    return TABLE.sub(lambda found: found["head"] + "\n" + _table(found), page)
+
+
+def _table(found: re.Match[str]) -> str:
+    summary = published(found["name"])
+    study, indent = summary.study, re.match(" *", found["head"])[0]  # type: ignore[index]
+    columns = range(0, len(study.interactions), int(found["every"] or 1))
+    rows = [[found["title"], *(_count(study.interactions[i]) for i in columns)]]
+    for name, value in summary.references.items():
+        if not (name == SKYLINE and found["bare"]):
+            rows.append([name, *[f"{value.mean:.4f}"] * len(columns)])
+    for method in study.methods:
+        curve = summary.curve(method, study.people[0])
+        rows.append([method, *(_shown(curve[i]) for i in columns)])
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines.insert(1, "|" + "---|" * len(rows[0]))
+    return "".join(f"{indent}{line}\n" for line in lines)
+
+
+def _shown(found: Band) -> str:
+    return f"{found.mean:.4f} ± {found.high - found.mean:.3f}"
+
+
+def _count(n: int) -> str:
+    """As people write it: 42,170 or 2.4·10⁶."""
+    if n < 1_000_000:
+        return f"{n:,}"
+    leading, power = f"{n:.1e}".split("e+")
+    factor = "" if leading == "1.0" else f"{leading}·"
+    return f"{factor}10{str(int(power)).translate(SUPERSCRIPTS)}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
