@@ -1,21 +1,25 @@
 """Write the tables of docs/reproduction.md from the results beside it: python docs/fill_tables.py.
 
 A table follows ``<!-- table NAME: HEADING -->``, where NAME is that of a study file and its results
-in docs/reproduction; ``every 3`` after NAME shows every third N, ``bare`` leaves the skyline out.
+in docs/reproduction; ``every 3`` after NAME shows every third N, ``bare`` leaves the skyline out,
+``seeds`` shows what each method won or lost on production at its one N, over seeds.
 """
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
-from cltr.studies.study import SKYLINE, Study
+import numpy as np
+
+from cltr.studies.study import PRODUCTION, SKYLINE, Study
 from cltr.studies.summary import Band, Summary, read_results
 
 PAGE = Path(__file__).parent / "reproduction.md"
 FOLDER = PAGE.with_suffix("")
 TABLE = re.compile(
-    r"(?P<head> *<!-- table (?P<name>\S+)(?: every (?P<every>\d+))?(?P<bare> bare)?: "
-    r"(?P<title>.*) -->\n)"
+    r"(?P<head> *<!-- table (?P<name>\S+)(?: every (?P<every>\d+))?"
+    r"(?P<bare> bare)?(?P<seeds> seeds)?: (?P<title>.*) -->\n)"
     r"(?:\n *(?=\|))?(?: *\|.*\n)*"
 )
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -34,18 +38,36 @@ def filled(page: str) -> str:
 
 def _table(found: re.Match[str]) -> str:
     summary = published(found["name"])
-    study, indent = summary.study, re.match(" *", found["head"])[0]  # type: ignore[index]
+    indent = re.match(" *", found["head"])[0]  # type: ignore[index]
+    head, *rows = _seeds(summary, found) if found["seeds"] else _means(summary, found)
+    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    lines.insert(1, "|" + "---|" * len(head))
+    return "".join(f"{indent}{line}\n" for line in lines)
+
+
+def _means(summary: Summary, found: re.Match[str]) -> Iterator[list[str]]:
+    """Means and intervals by N."""
+    study = summary.study
     columns = range(0, len(study.interactions), int(found["every"] or 1))
-    rows = [[found["title"], *(_count(study.interactions[i]) for i in columns)]]
+    yield [found["title"], *(_count(study.interactions[i]) for i in columns)]
     for name, value in summary.references.items():
         if not (name == SKYLINE and found["bare"]):
-            rows.append([name, *[f"{value.mean:.4f}"] * len(columns)])
+            yield [name, *[f"{value.mean:.4f}"] * len(columns)]
     for method in study.methods:
         curve = summary.curve(method, study.people[0])
-        rows.append([method, *(_shown(curve[i]) for i in columns)])
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    lines.insert(1, "|" + "---|" * len(rows[0]))
-    return "".join(f"{indent}{line}\n" for line in lines)
+        yield [method, *(_shown(curve[i]) for i in columns)]
+
+
+def _seeds(summary: Summary, found: re.Match[str]) -> Iterator[list[str]]:
+    """What was won or lost on production, as a share of it, by seed."""
+    study, production = summary.study, summary.references[PRODUCTION].mean
+    yield [found["title"], "mean, standard error", "worst seed", "seeds over 1 % below"]
+    for method in study.methods:
+        differences = summary.differences(method, study.people[0], study.interactions[0])
+        shares = np.array(list(differences.values())) / production
+        error = shares.std(ddof=1) / np.sqrt(len(shares))
+        below = f"{(shares < -0.01).sum()} of {len(shares)}"
+        yield [method, f"{shares.mean():+.1%} ± {error:.1%}", f"{shares.min():+.1%}", below]
 
 
 def _shown(found: Band) -> str:
