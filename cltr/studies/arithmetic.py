@@ -5,8 +5,8 @@ maker, OpenBLAS below numpy and the loops of torch and numpy by its widest vecto
 threads. Training makes a different third digit of a different last bit. So the processes that
 compute cells start with what every x86-64 processor of the last ten years can do, and one thread.
 The compiled kernels need nothing: they may fuse a product with a sum, which such processors do
-alike, and never change an order. Optimizers are fused, here and in plugins: outside of that a square
-root of torch is MKL's vector library's, which goes by the maker whatever it is told.
+alike, and never change an order. Optimizers are fused: outside of that a square root of torch is
+that of MKL's vector library, which goes by the maker whatever it is told.
 """
 
 import os
