@@ -15,10 +15,10 @@ from cltr.studies.runner import run_study
 from cltr.studies.statements import judge_statements
 from cltr.studies.study import Study
 from cltr.studies.summary import Summary, read_results
+from tests.judged import REAL
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-SHARED = ROOT.parent / "shared" / "data"
 PUBLISHED = sorted(path.stem for path in (DOCS / "reproduction").glob("*.toml"))
 MQ2008 = ["--train", "S1.txt", "--train", "S2.txt", "--valid", "S3.txt", "--test", "S4.txt"]
 IMPORTS = {
@@ -73,8 +73,8 @@ def imported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name, (source, words) in IMPORTS.items():
-            if (SHARED / source).exists():
-                monkeypatch.chdir(SHARED / source)
+            if (REAL / source).exists():
+                monkeypatch.chdir(REAL / source)
                 done = CliRunner().invoke(
                     cli, ["data", "import", *words, "--out", str(folder / name)]
                 )
