@@ -7,15 +7,8 @@ The public names are resolved on first use, so that ``import cltr`` costs nothin
     PRPO(clip=0.5, low=None, high=None, rollback=0.0)
 """
 
-import os
 from importlib import import_module
 from typing import Any
-
-__version__ = "0.1.0"
-
-# The same bits for any number of threads: read when torch loads its matrix library, for which it
-# makes no difference in speed that could be measured.
-os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 _PUBLIC = {
     "ClickModel": "interfaces",
@@ -35,16 +28,24 @@ _PUBLIC = {
     "Rewards": "types",
     "Lists": "types",
     "Affine": "types",
-    "Plain": "estimators",
-    "PRPO": "prpo",
-    "Band": "band",
+    "Plain": "objectives.plain",
+    "PRPO": "objectives.prpo",
+    "Band": "objectives.band",
     "PlackettLuce": "policies",
     "Deterministic": "policies",
+    "Experiment": "experiment.experiment",
+    "open_dataset": "data.dataset_file",
+    "read_log": "logs.in_memory",
+    "read_statistics": "logs.log_file",
 }
 __all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("cltr")
     if name in _PUBLIC:
         return getattr(import_module(f"cltr.{_PUBLIC[name]}"), name)
     raise AttributeError(f"module 'cltr' has no attribute '{name}'")

@@ -7,44 +7,44 @@ from cltr.hookspecs import hookimpl
 
 @hookimpl
 def cltr_click_models() -> list[type[Any]]:
-    from cltr.clickmodels import Adversarial, PositionBased, TrustBias
+    from cltr.clicks.models import Adversarial, PositionBased, TrustBias
 
     return [TrustBias, PositionBased, Adversarial]
 
 
 @hookimpl
 def cltr_rewards() -> list[type[Any]]:
-    from cltr.rewards import Labels, Naive
+    from cltr.objectives.rewards import Labels, Naive
 
     return [Naive, Labels]
 
 
 @hookimpl
 def cltr_estimators() -> list[type[Any]]:
-    from cltr.band import Band
-    from cltr.estimators import Plain
-    from cltr.prpo import PRPO
+    from cltr.objectives.band import Band
+    from cltr.objectives.plain import Plain
+    from cltr.objectives.prpo import PRPO
 
     return [Plain, PRPO, Band]
 
 
 @hookimpl
 def cltr_rankers() -> list[type[Any]]:
-    from cltr.rankers import Exact
+    from cltr.training.exact_ranker import Exact
 
     return [Exact]
 
 
 @hookimpl
 def cltr_scorers() -> list[type[Any]]:
-    from cltr.scorers import Linear, Mlp, Table
+    from cltr.training.scorers import Linear, Mlp, TableScorer
 
-    return [Mlp, Linear, Table]
+    return [Mlp, Linear, TableScorer]
 
 
 @hookimpl
 def cltr_log_readers() -> list[type[Any]]:
-    from cltr.ingest.publiclogs import OpenBanditReader, UbiReader
-    from cltr.ingest.readers import ListReader, LongReader
+    from cltr.logs.published_formats import OpenBanditReader, UbiReader
+    from cltr.logs.readers import ListReader, LongReader
 
     return [LongReader, ListReader, UbiReader, OpenBanditReader]

@@ -28,6 +28,7 @@ from cltr.types import (
     Booleans,
     ClickData,
     ClickLog,
+    ClickStatistics,
     Dataset,
     Exposure,
     Floats,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     import torch
     from duckdb import DuckDBPyConnection
 
-    from cltr.fitting import Parameters
+    from cltr.clicks.fit_tools import Parameters
 
 
 class Component:
@@ -99,8 +100,6 @@ class ClickModel(Component, ABC):
 
         The chain rule: summed over ranks it is the log-likelihood of an interaction.
         """
-        from cltr.clickscores import log_probability
-
         expected = self.conditional_probabilities(relevance, clicks, context)
         return log_probability(expected, clicks, ~np.isnan(relevance))
 
@@ -142,9 +141,7 @@ class ClickModel(Component, ABC):
 
         Clicks and impressions by document and rank (``ClickStatistics``) by default.
         """
-        from cltr.statistics import count_clicks
-
-        return count_clicks(chunk, offsets)
+        return ClickStatistics.count(chunk, offsets)
 
     def fit(self, counts: Any, dataset: Dataset | None = None) -> "Parameters":
         """Learn from (sums of) counts; kept in ``fitted`` and returned.
@@ -171,13 +168,11 @@ class ClickModel(Component, ABC):
             dataset: whose documents, matched by query and document id, or from their features
                 where relevance is a regression; those that were counted if None.
         """
-        from cltr.fitting import tables_for
-
         if self.fitted is None:
             raise UnsupportedError(
                 f"click model '{self.name}' has no relevance estimates; fit one first"
             )
-        return self.document_relevance(tables_for(self.fitted, dataset))
+        return self.document_relevance(self.fitted.tables(dataset))
 
     def document_relevance(self, tables: Mapping[str, Floats]) -> Floats:
         """Relevance from the fitted numbers of documents; ``relevance`` itself by default."""
@@ -191,6 +186,18 @@ class ClickModel(Component, ABC):
         """Click probabilities given the clicks above under the fit, ``[interactions, K]``."""
         shown = _shown(self.relevance(), chunk)
         return self.conditional_probabilities(shown, chunk.clicks, chunk.context)
+
+
+def log_probability(expected: Floats, clicks: Booleans, shown: Booleans) -> Floats:
+    """Log-probability of what came, click or none; 0 where nothing was shown.
+
+    Example:
+        >>> log_probability(np.array([0.25, 1.0]), np.array([True, False]), np.ones(2, bool))
+        array([-1.38629436,        -inf])
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.where(clicks, np.log(expected), np.log1p(-np.minimum(expected, 1.0)))
+    return np.where(shown, logs, 0.0)
 
 
 def _shown(values: Floats, chunk: ClickLog) -> Floats:
@@ -388,7 +395,7 @@ class LogReader(Component, ABC):
     """Reads a log from elsewhere as a table of what was shown and clicked, through duckdb.
 
     A reader says where things are; it reads nothing itself, so a log may be larger than memory.
-    Counting, checking and splitting are the same for every log (``cltr.ingest``).
+    Counting, checking and splitting are the same for every log (``cltr.logs``).
     """
 
     @abstractmethod
@@ -399,7 +406,7 @@ class LogReader(Component, ABC):
         not shown) and ``click``; ``session``, the interaction that a row belongs to, unless rows
         are single impressions; where they are known ``score`` and ``propensity`` of the logging
         policy, ``user``, ``time``. All others are context. Ids are of any type.
-        ``cltr.ingest.sources`` opens files.
+        ``cltr.logs.table_files`` opens files.
 
         Args:
             connection: to create views in, and to look into files.

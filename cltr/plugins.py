@@ -21,7 +21,7 @@ import pluggy
 
 from cltr import hookspecs, interfaces
 from cltr.errors import PluginError, UnknownNameError
-from cltr.fingerprints import file_fingerprint
+from cltr.files.fingerprints import file_fingerprint
 from cltr.options import did_you_mean
 
 ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cltr.clickmodels import TrustBias
+from cltr.clicks.models import TrustBias
+from cltr.clicks.simulation import simulate_statistics
 from cltr.errors import UnsupportedError
-from cltr.exposure import exact_exposure
+from cltr.exposure.exposure import exact_exposure
 from cltr.interfaces import (
     ClickModel,
     Component,
@@ -27,9 +28,8 @@ from cltr.interfaces import (
     RewardFunction,
     Scorer,
 )
-from cltr.metrics import rank_weights
 from cltr.policies import PlackettLuce
-from cltr.simulation import simulate_statistics
+from cltr.policies.rank_weights import rank_weights
 from cltr.types import ClickData, Dataset, Exposure, Floats, Lists
 
 TOP_K = 5
@@ -151,8 +151,8 @@ def check_reward(reward: RewardFunction, click_model: ClickModel | None = None) 
 def check_estimator(estimator: Estimator) -> None:
     """Elementwise, defined where production never shows a document, slope = derivative."""
     _check_component(estimator)
-    ranks = rank_weights("dcg", TOP_K)
-    estimator.prepare(EstimatorContext(10_000, ranks, "dcg", TrustBias()))
+    dcg = rank_weights("dcg", TOP_K)
+    estimator.prepare(EstimatorContext(10_000, dcg, "dcg", TrustBias()))
     rng = np.random.default_rng(0)
     weights = rng.uniform(0.05, 1, size=(3, 40))
     logging_weights = rng.uniform(0.05, 1, size=(3, 40))
@@ -207,7 +207,7 @@ def _check_slope(
 
 def check_ranker(ranker: Ranker) -> None:
     """Finite, blind to padding, right for short lists, and uphill on a plain objective."""
-    from cltr.estimators import Plain
+    from cltr.objectives.plain import Plain
 
     _check_component(ranker)
     rng = np.random.default_rng(0)
@@ -215,13 +215,13 @@ def check_ranker(ranker: Ranker) -> None:
     mask = np.arange(8) < lengths[:, None]
     scores = np.where(mask, rng.normal(size=mask.shape), -np.inf)
     rewards = np.where(mask, rng.normal(size=mask.shape), 0.0)
-    ranks = rank_weights("dcg", TOP_K)
+    dcg = rank_weights("dcg", TOP_K)
 
     def run(scores: Floats, mask: np.ndarray, rewards: Floats) -> Floats:
-        weights = ranker.policy.expected_weights(scores, Lists.of_mask(mask), ranks)
+        weights = ranker.policy.expected_weights(scores, Lists.of_mask(mask), dcg)
         zeros = np.zeros(mask.shape)
         objective = Objective(Plain(), weights, Exposure(zeros, zeros, zeros), rewards)
-        return ranker.gradient(scores, mask, ranks, objective, np.random.default_rng(7))
+        return ranker.gradient(scores, mask, dcg, objective, np.random.default_rng(7))
 
     gradient = run(scores, mask, rewards)
     _demand(gradient.shape == scores.shape, "the gradient has another shape than the scores")
@@ -275,12 +275,12 @@ def check_log_reader(
         n_clicks: those of them that were clicked.
         n_interactions: lists that were shown; 0 if the log holds single impressions.
     """
-    from cltr.ingest.job import IngestOptions, Source, code, count
-    from cltr.ingest.sources import workspace
+    from cltr.logs.ingest import IngestOptions, LogSource, code, count
+    from cltr.logs.table_files import workspace
 
     _check_component(reader)
     with workspace() as connection:
-        source = Source(paths, reader)
+        source = LogSource(paths, reader)
         tally = code(connection, source, IngestOptions())
         counted = count(tally, source).counted
         shown, clicked = int(counted.impressions.sum()), int(counted.clicks.sum())

@@ -4,11 +4,9 @@ Arrays are flat: the last axis runs over all documents of all queries, and ``off
 each query's list begins. Nothing is padded until it reaches a ranker.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,13 +15,15 @@ from numpy.typing import NDArray
 from cltr.errors import DataError
 
 if TYPE_CHECKING:
-    from cltr.normalization import Normalization
+    from cltr.data.normalization import Normalization
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
 
 SPLITS = ("train", "valid", "test")
+LOGGED_SPLITS = ("train", "valid")
+"""Splits whose queries users see while the log is taken."""
 
 
 class Lists(NamedTuple):
@@ -68,6 +68,16 @@ class Lists(NamedTuple):
         """Where each real document lies in the flat (raveled) array, list by list."""
         return np.repeat(self.starts, self.lengths) + self.places
 
+    def sum(self, values: Floats) -> Floats:
+        """Sum of each list, ``[queries]``; lists lie end to end.
+
+        Example:
+            >>> Lists.of_offsets(np.array([0, 2, 2, 3])).sum(np.array([1.0, 2.0, 3.0]))
+            array([3., 0., 3.])
+        """
+        sums = np.bincount(self.owners, values, minlength=len(self.lengths))
+        return sums.astype(np.float64, copy=False)  # integers where there is no document at all
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -91,12 +101,6 @@ class Dataset:
     """How the features were made from raw ones; for raw features that are to be scored later."""
     first_document: int = 0
     """Row of its first document in the whole data set, for scorers with a number per document."""
-
-    @classmethod
-    def open(cls, path: Path | str) -> "Dataset":
-        """A data set file of ``cltr data import``: checked, and mapped rather than read."""
-        dataset: Dataset = _module("dataset_files").open_dataset(path)
-        return dataset
 
     @property
     def n_queries(self) -> int:
@@ -167,51 +171,6 @@ class ClickLog:
     lists: Dataset | None = None
     """Whose documents were shown, where the log says so."""
 
-    @classmethod
-    def from_parquet(
-        cls,
-        paths: Sequence[Path | str] | Path | str,
-        *,
-        dataset: Dataset | None = None,
-        **columns: Any,
-    ) -> "ClickLog":
-        """The interactions of Parquet (or CSV, TSV, JSON) files with a row per impression.
-
-        Args:
-            paths: a file, or several.
-            dataset: whose documents were shown, by id; without, the log has lists of its own.
-            columns: names of columns that are not common, such as ``query_column="q"``.
-        """
-        log: ClickLog = _module("ingest.memory").log_from_files(paths, dataset=dataset, **columns)
-        return log
-
-    @classmethod
-    def from_dataframe(
-        cls, frame: Any, *, dataset: Dataset | None = None, **columns: Any
-    ) -> "ClickLog":
-        """The interactions of a data frame; as :meth:`from_parquet`.
-
-        Args:
-            frame: pandas, polars, pyarrow, or a mapping of numpy arrays: what duckdb reads.
-            dataset: whose documents were shown, by id.
-            columns: names of columns that are not common.
-
-        Example:
-            >>> log = ClickLog.from_dataframe({
-            ...     "session": np.array([1, 1, 2, 2]),
-            ...     "query": np.array(["tea", "tea", "tea", "tea"]),
-            ...     "document": np.array(["a", "b", "b", "c"]),
-            ...     "position": np.array([1, 2, 1, 2]),
-            ...     "click": np.array([0, 1, 1, 0]),
-            ... })
-            >>> log.documents.tolist(), log.lists.document_ids.tolist()
-            ([[0, 1], [1, 2]], ['a', 'b', 'c'])
-            >>> ClickStatistics.from_log(log).clicks.tolist()
-            [[0, 0], [1, 1], [0, 0]]
-        """
-        log: ClickLog = _module("ingest.memory").log_from_frame(frame, dataset=dataset, **columns)
-        return log
-
     def __len__(self) -> int:
         return len(self.queries)
 
@@ -237,25 +196,40 @@ class ClickStatistics:
     """``[queries + 1]``"""
 
     @classmethod
-    def from_log(
-        cls, log: "ClickLog | Path | str", dataset: Dataset | None = None, *, split: str = "train"
-    ) -> "ClickStatistics":
-        """Statistics of interactions, or of a split of a log file.
+    def count(cls, chunk: ClickLog, offsets: Integers) -> "ClickStatistics":
+        """Statistics of one chunk of a log; those of several chunks add up.
 
         Args:
-            log: interactions, or the name of a log file.
-            dataset: whose lists; those of the log by default.
-            split: of a log file.
+            chunk: interactions.
+            offsets: where each query's documents lie, ``[queries + 1]``.
         """
-        found: ClickStatistics
-        if isinstance(log, ClickLog):
-            lists = dataset or log.lists
-            if lists is None:
-                raise DataError("the log does not say whose documents it shows; give the data set")
-            found = _module("statistics").count_clicks(log, lists.offsets)
-            return found
-        found = _module("logs").open_log(Path(log), dataset).statistics[split]
-        return found
+        n_documents, top_k = int(offsets[-1]), chunk.top_k
+        shown = chunk.documents >= 0
+        keys = chunk.documents * top_k + np.arange(top_k)
+
+        def table(which: Booleans) -> Integers:
+            flat = np.bincount(keys[which], minlength=n_documents * top_k)
+            return flat.reshape(n_documents, top_k).astype(np.int64)
+
+        return cls(
+            impressions=table(shown),
+            clicks=table(shown & chunk.clicks),
+            displays=np.bincount(chunk.queries, minlength=len(offsets) - 1).astype(np.int64),
+            offsets=offsets,
+        )
+
+    @classmethod
+    def from_log(cls, log: ClickLog, dataset: Dataset | None = None) -> "ClickStatistics":
+        """Statistics of interactions in memory.
+
+        Args:
+            log: interactions.
+            dataset: whose lists; those of the log by default.
+        """
+        lists = dataset or log.lists
+        if lists is None:
+            raise DataError("the log does not say whose documents it shows; give the data set")
+        return cls.count(log, lists.offsets)
 
     def __add__(self, other: "ClickStatistics") -> "ClickStatistics":
         if self.impressions.shape != other.impressions.shape or not np.array_equal(
@@ -360,11 +334,18 @@ class ClickData:
 
 @dataclass(frozen=True)
 class Rewards:
-    r"""One relevance estimate :math:`\mu(d)` per document, and who made it."""
+    r"""One split, ready for training: a relevance estimate :math:`\mu(d)` for every document."""
 
+    dataset: Dataset
     values: Floats
-    """``[docs]``"""
-    source: str
+    r""":math:`\mu`, ``[docs]``."""
+    exposure: Exposure
+    query_weights: Floats
+    """P(q), ``[queries]``: how often each query came."""
+    source: str = ""
+    """Who made the estimates."""
+    statistics: ClickStatistics | None = None
+    """The clicks that they come from; None for true labels."""
 
 
 class Affine(NamedTuple):
@@ -372,8 +353,3 @@ class Affine(NamedTuple):
 
     examination: Floats
     trust: Floats
-
-
-def _module(name: str) -> Any:
-    """A module of a later stage, loaded when it is asked for: types stay light for everybody."""
-    return import_module(f"cltr.{name}")

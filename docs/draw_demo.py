@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cltr.report import result_tables
+from cltr.report.run_tables import result_tables
 
 
 def main() -> None:

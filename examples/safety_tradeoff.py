@@ -11,11 +11,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cltr import pipeline
-from cltr.components import compose
-from cltr.config import RunConfig, resolve
-from cltr.evaluation import blend_for_loss
-from cltr.simulation import simulate_statistics
+from cltr.evaluation.certificate import blend_for_loss
+from cltr.experiment.config import resolve
+from cltr.experiment.experiment import Experiment
 
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("plain", {"name": "plain"}),
@@ -32,35 +30,25 @@ BLENDS = (0.2, 0.1, 0.05, 0.02)
 def measure(n: int, seed: int, epochs: int) -> list[tuple[str, float, float]]:
     """Setting, NDCG@5 gained on production, worst loss; both on test queries."""
     base: dict[str, Any] = {"interactions": n, "seed": seed, "training": {"epochs": epochs}}
-    config = resolve(base)
-    parts = compose(config)
-    progress = pipeline.Progress()
-    dataset = pipeline.load_data("demo")
-    production = pipeline.train_production(config, dataset, progress)
-    statistics = {
-        split: pipeline.simulate(
-            config, dataset, production, parts.users, split, draw=simulate_statistics
-        )
-        for split in pipeline.LOGGED
-    }
+    shared = Experiment.simulated(resolve(base))
+    clicks = shared.simulate()
     rows = []
     for title, estimator in SETTINGS:
-        config = resolve({**base, "estimator": estimator})
-        parts = compose(config)
-        module = pipeline.learn(config, parts, dataset, production, statistics, progress).module
-        rows.append((title, *_judge(config, parts, dataset, production, module)))
+        experiment = shared.with_config(resolve({**base, "estimator": estimator}))
+        outcome = experiment.run(clicks)
+        rows.append((title, *_columns(outcome.judged)))
         if title == "plain":
+            module = outcome.learned.module
             for loss in BLENDS:
-                served = pipeline.serve(config, parts, dataset, production, module)["test"]
-                ranks = pipeline.reported_weights(config, parts.click_model)["dcg"]
-                blend = blend_for_loss(served, ranks, worst_loss=loss)
-                judged = _judge(config, parts, dataset, production, module, blend=blend)
-                rows.append((f"blend to {loss:.0%}", *judged))
+                served = experiment.serve(module)["test"]
+                weights = experiment.reported_weights["dcg"]
+                blend = blend_for_loss(served, weights, worst_loss=loss)
+                judged = experiment.judge(module, blend=blend)
+                rows.append((f"blend to {loss:.0%}", *_columns(judged)))
     return rows
 
 
-def _judge(config: RunConfig, *run: Any, blend: float = 1.0) -> tuple[float, float]:
-    judged = pipeline.evaluate(config, *run, blend=blend)
+def _columns(judged: dict[str, Any]) -> tuple[float, float]:
     metrics = judged["metrics"]
     gained = metrics["policy"]["ndcg@5"] - metrics["production"]["ndcg@5"]
     return gained, judged["certificate"]["test"]["worst_loss"]

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from cltr import pipeline
-from cltr.components import compose
-from cltr.config import resolve
+from cltr.data.loading import load_dataset
+from cltr.experiment.config import resolve
+from cltr.experiment.experiment import Experiment
 from cltr.plugins import registry
-from cltr.simulation import simulate_statistics
 
 STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % quantiles of Student's t with 1 to 9 degrees of freedom."""
@@ -27,7 +26,7 @@ Found = dict[str, dict[str, list[float]]]
 def measure(data: str, rankers: list[str], *, seeds: int, n: int, epochs: int) -> Found:
     """NDCG@5 on test queries of production, policy and skyline, by ranker, one value per seed."""
     found: Found = {ranker: {"production": [], "policy": [], "skyline": []} for ranker in rankers}
-    dataset = pipeline.load_data(data)
+    dataset = load_dataset(data)
     for seed in range(1, seeds + 1):
         values = {
             "data": data,
@@ -45,25 +44,11 @@ def _judge(
     dataset: Any, values: dict[str, Any], rankers: list[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """One seed: production, clicks and skyline once, then a policy per ranker."""
-    progress = pipeline.Progress()
-    config = resolve(values)
-    parts = compose(config)
-    production = pipeline.train_production(config, dataset, progress)
-    statistics = {
-        split: pipeline.simulate(
-            config, dataset, production, parts.users, split, draw=simulate_statistics
-        )
-        for split in pipeline.LOGGED
-    }
-    skyline = pipeline.train_skyline(config, dataset, parts.scorer, progress)
+    shared = Experiment.simulated(resolve(values), dataset=dataset)
+    clicks, skyline = shared.simulate(), shared.learn_from_labels()
     for ranker in rankers:
-        config = resolve({**values, "ranker": {"name": ranker}})
-        parts = compose(config)
-        learned = pipeline.learn(config, parts, dataset, production, statistics, progress)
-        judged = pipeline.evaluate(
-            config, parts, dataset, production, learned.module, skyline=skyline
-        )
-        yield ranker, judged
+        experiment = shared.with_config(resolve({**values, "ranker": {"name": ranker}}))
+        yield ranker, experiment.run(clicks, skyline=skyline).judged
 
 
 def row(data: str, ranker: str, values: dict[str, list[float]]) -> str:

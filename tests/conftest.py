@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from cltr.experiment.library_setup import set_up_libraries
+
+set_up_libraries()
+
 ROOT = Path(__file__).parent.parent
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 if WORKER:
     # Workers already share out the cores, so each computes with one thread. Each also keeps its
     # compiled kernels apart: two processes that fill one numba index at once can cross entries.
@@ -67,6 +70,6 @@ def small_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     from tests import small
 
     data = small.dataset()
-    monkeypatch.setattr("cltr.demo.demo_dataset", lambda: data)
+    monkeypatch.setattr("cltr.data.demo.demo_dataset", lambda: data)
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -9,6 +9,8 @@ from itertools import permutations
 
 import numpy as np
 
+from cltr.types import Affine, ClickStatistics, Exposure, Floats, Integers
+
 Ranking = tuple[int, ...]
 
 
@@ -72,3 +74,49 @@ def finite_difference(
         far = function(at + 2 * move) - function(at - 2 * move)
         gradient[place] = (8 * near - far) / (12 * step)
     return gradient
+
+
+def all_rankings(n_documents: int, top_k: int) -> Integers:
+    """Every ordered choice of the first K documents, ``[rankings, min(K, documents)]``.
+
+    Example:
+        >>> all_rankings(3, 2).tolist()
+        [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
+    """
+    return np.array(list(permutations(range(n_documents), min(top_k, n_documents))))
+
+
+def plackett_luce(scores: Floats, chosen: Integers) -> Floats:
+    """Probability of each ranking under Plackett-Luce, ``[rankings]``.
+
+    Example:
+        >>> plackett_luce(np.log([2.0, 1.0, 1.0]), np.array([[0, 1], [1, 0]])).round(8)
+        array([0.25      , 0.16666667])
+    """
+    return np.array([probability(tuple(ranking), scores) for ranking in chosen.tolist()])
+
+
+def expected_statistics(
+    ranks: Floats, relevance: Floats, affine: Affine, *, displays: float = 1.0
+) -> ClickStatistics:
+    r"""What a log of one query holds on average: real numbers where a log has integers.
+
+    Rewards that are affine in clicks have their expectation at these statistics.
+
+    Args:
+        ranks: P(rank(d) = k) of the logging policy, ``[docs, K]``.
+        relevance: P(R=1), ``[docs]``.
+        affine: how people click, by rank.
+        displays: :math:`N_q`.
+    """
+    examination, trust = affine
+    impressions = displays * ranks
+    clicks = impressions * (relevance[:, None] * examination + trust)
+    offsets = np.array([0, len(relevance)])
+    return ClickStatistics(impressions, clicks, np.array([displays]), offsets)  # type: ignore[arg-type]
+
+
+def exposure_of(ranks: Floats, affine: Affine, rank_weights: Floats) -> Exposure:
+    """The exposure that belongs to a rank distribution."""
+    examination, trust = affine
+    return Exposure(ranks @ rank_weights, ranks @ examination, ranks @ (examination + trust))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cltr.config import RunConfig, resolve
+from cltr.experiment.config import RunConfig, resolve
 from cltr.studies.study import SKYLINE, Study
 from cltr.testing import tiny_dataset
 from cltr.types import Dataset
@@ -39,7 +39,7 @@ def dataset(n_queries: int = 24, seed: int = 0) -> Dataset:
 
 def saved(folder: Path) -> str:
     """The same as a file, for other processes: its path."""
-    from cltr.dataset_files import save_dataset
+    from cltr.data.dataset_file import save_dataset
 
     path = folder / "small.h5"
     save_dataset(dataset(), path)

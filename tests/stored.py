@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cltr.members import Member
-from cltr.storage import create_h5, map_array, open_h5
+from cltr.files.schema import Member
+from cltr.files.storage import create_h5, map_array, open_h5
 
 MEMBERS = {
     "values": Member("<f4", ("rows", "columns")),

@@ -6,14 +6,14 @@ import torch
 from pydantic import Field
 
 from cltr import testing
-from cltr.clickmodels import PositionBased
-from cltr.estimators import Plain
+from cltr.clicks.models import PositionBased
 from cltr.interfaces import LogReader
+from cltr.objectives.plain import Plain
+from cltr.objectives.prpo import PRPO
+from cltr.objectives.rewards import Naive
 from cltr.options import Options
-from cltr.prpo import PRPO
-from cltr.rankers import Exact
-from cltr.rewards import Naive
-from cltr.scorers import Linear
+from cltr.training.exact_ranker import Exact
+from cltr.training.scorers import Linear
 from cltr.types import Affine
 
 

@@ -1,6 +1,5 @@
 """The command line: names and summaries here, each command in its own file, loaded when invoked."""
 
-import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -115,6 +114,7 @@ def cli(context: click.Context) -> None:
 
 def main() -> None:
     """Entry point of the ``cltr`` script."""
-    # Threads that wait by spinning starve each other on a busy machine; read when torch loads.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from cltr.experiment.library_setup import set_up_libraries
+
+    set_up_libraries()
     cli(prog_name="cltr")

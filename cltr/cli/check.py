@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cltr.cli.options import shared, warn_about_plugins
+from cltr.cli.common.options import shared, warn_about_plugins
 
 MEANINGLESS = 3
 """Exit code of an honest no."""
@@ -55,11 +55,11 @@ def command(
     """
     del verbose
     warn_about_plugins()
-    from cltr.check import check_log, plot_ranks
-    from cltr.cli.log_output import print_checked
-    from cltr.cli.output import print_json
-    from cltr.components import build
-    from cltr.config import Choice, parse_assignments
+    from cltr.checks.log_check import check_log, plot_ranks
+    from cltr.cli.common.output import print_json
+    from cltr.experiment.components import build
+    from cltr.experiment.config import Choice, parse_assignments
+    from cltr.report.log_tables import print_checked
 
     tables = parse_assignments(assignments)
     other = [table for table in tables if table != "click_model"]

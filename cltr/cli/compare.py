@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.options import plugin_files, shared, warn_about_plugins
+from cltr.cli.common.options import plugin_files, shared, warn_about_plugins
 
 
 @click.command(
@@ -72,9 +72,10 @@ def command(
     if study_file is None and not methods:
         raise click.UsageError("give methods with -m, such as -m prpo/dr -m dr, or a study file")
 
-    from cltr.cli.output import print_json
-    from cltr.cli.study_output import cell_progress, end_with, print_study
-    from cltr.studies.job import compare
+    from cltr.cli.common.output import end_with, print_json
+    from cltr.cli.common.progress import cell_progress
+    from cltr.report.study_tables import print_study
+    from cltr.studies.compare import compare
     from cltr.studies.study import Study
 
     values = gather_study(study_file, methods, assignments, flags)
@@ -95,7 +96,7 @@ def gather_study(
     flags: dict[str, Any],
 ) -> dict[str, Any]:
     """Study file, then flags, then ``-o``, each on top of the one before."""
-    from cltr.config import parse_assignments
+    from cltr.experiment.config import parse_assignments
     from cltr.studies.study import Study, merged, parse_method
 
     values = Study.load(study_file) if study_file else {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.options import Command, Count, shared
+from cltr.cli.common.options import Command, Count, shared
 
 NORMALIZATIONS = ("none", "z-score", "log1p-z-score", "query-min-max")
 PRESETS = ("mslr10k", "mslr30k", "yahoo", "istella", "istella-s", "letor4")
@@ -85,9 +85,10 @@ def import_(
     lines have no qid.
     """
     del verbose
-    from cltr.cli.data_output import byte_progress, print_info
-    from cltr.cli.output import print_json
-    from cltr.datasets import import_dataset
+    from cltr.cli.common.output import print_json
+    from cltr.cli.common.progress import byte_progress
+    from cltr.data.importing import import_dataset
+    from cltr.report.data_tables import print_info
 
     with byte_progress() as progress:
         info = import_dataset(paths, out, progress=progress, **options)
@@ -106,14 +107,14 @@ def info(path: Path, as_json: bool, verbose: bool) -> None:
     PATH is a file from 'cltr data import', or 'demo' for the embedded data.
     """
     del verbose
-    from cltr.cli.data_output import print_info
-    from cltr.cli.output import print_json
-    from cltr.datasets import dataset_info, describe
+    from cltr.cli.common.output import print_json
+    from cltr.data.importing import dataset_info, describe_dataset
+    from cltr.report.data_tables import print_info
 
     if str(path) == "demo":
-        from cltr.demo import demo_dataset
+        from cltr.data.demo import demo_dataset
 
-        found = describe(demo_dataset())
+        found = describe_dataset(demo_dataset())
     else:
         found = dataset_info(path)
     if as_json:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cltr.cli.options import shared, warn_about_plugins
+from cltr.cli.common.options import shared, warn_about_plugins
 
 
 @click.command(
@@ -55,10 +55,10 @@ def command(
     del verbose
     warn_about_plugins()
 
-    from cltr import jobs
-    from cltr.cli.output import print_result
+    from cltr.cli.common.output import print_result
+    from cltr.experiment import evaluate_run
 
-    result = jobs.evaluate(
+    result = evaluate_run.evaluate(
         run,
         data=data,
         blend_to_loss=blend_to_loss,

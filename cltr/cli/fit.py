@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cltr.cli.options import Count, shared, warn_about_plugins
+from cltr.cli.common.options import Count, shared, warn_about_plugins
 
 
 @click.command(
@@ -81,13 +81,14 @@ def command(
     """
     del verbose
     warn_about_plugins()
-    from cltr.cli.fit_output import fit_progress, print_fit
-    from cltr.cli.output import print_json
-    from cltr.clickfit.choices import choose_models
-    from cltr.clickfit.job import Outputs, fit_models
-    from cltr.clickfit.source import open_log_of
+    from cltr.cli.common.output import print_json
+    from cltr.cli.common.progress import fit_progress
+    from cltr.clicks.fit_data import open_fit_data_of
+    from cltr.clicks.model_comparison import Outputs, fit_models
+    from cltr.experiment.models_to_fit import choose_models
+    from cltr.report.fit_tables import print_fit
 
-    source = open_log_of(log, data, top_k=top_k, seed=seed)
+    source = open_fit_data_of(log, data, top_k=top_k, seed=seed)
     models = choose_models(names, assignments, sessions=source.has_sessions)
     outputs = Outputs(Path(f"{log.stem}-models") if out is None else out, plot)
     with fit_progress() as progress:

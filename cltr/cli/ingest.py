@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.options import Count, shared, warn_about_plugins
+from cltr.cli.common.options import Count, shared, warn_about_plugins
 
 COLUMNS = {
     "query": "The query, or its id.",
@@ -131,13 +131,14 @@ def command(
         _merge(context, paths, out, as_json=as_json)
         return
     warn_about_plugins()
-    from cltr.cli.log_output import print_ingested, stage_progress
-    from cltr.cli.output import print_json
-    from cltr.ingest.job import IngestOptions, Source, ingest_log
-    from cltr.ingest.problems import parse_actions
-    from cltr.ingest.tallies import Split
+    from cltr.cli.common.output import print_json
+    from cltr.cli.common.progress import share_progress
+    from cltr.logs.id_coding import Split
+    from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
+    from cltr.logs.problems import parse_actions
+    from cltr.report.log_tables import print_ingested
 
-    source = Source(paths, _reader(format_, assignments, flags), flags.pop("valid"), production)
+    source = LogSource(paths, _reader(format_, assignments, flags), flags.pop("valid"), production)
     options = IngestOptions(
         top_k=flags["top_k"] or 0,
         split=Split(flags["valid_share"], flags["split_by"], flags["seed"]),
@@ -146,7 +147,7 @@ def command(
         memory=flags["memory"],
     )
     dataset = _dataset(data)
-    with stage_progress() as progress:
+    with share_progress() as progress:
         report = ingest_log(source, out, dataset=dataset, options=options, progress=progress)
     if as_json:
         print_json(report)
@@ -163,9 +164,9 @@ def _merge(context: click.Context, paths: tuple[Path, ...], out: Path, *, as_jso
         given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
         if given and name not in ("paths", "out", "as_json", "verbose", "plugin_files"):
             raise click.UsageError(f"{parameter.opts[0]}: log files are merged as they are")
-    from cltr.cli.log_output import print_ingested
-    from cltr.cli.output import print_json
-    from cltr.ingest.merging import merge_files
+    from cltr.cli.common.output import print_json
+    from cltr.logs.merging import merge_files
+    from cltr.report.log_tables import print_ingested
 
     report = merge_files(paths, out)
     if as_json:
@@ -176,8 +177,8 @@ def _merge(context: click.Context, paths: tuple[Path, ...], out: Path, *, as_jso
 
 def _reader(name: str, assignments: tuple[str, ...], flags: dict[str, Any]) -> Any:
     """The reader of a format, with the columns that were named."""
-    from cltr.components import build
-    from cltr.config import Choice, parse_value
+    from cltr.experiment.components import build
+    from cltr.experiment.config import Choice, parse_value
 
     given = {f"{column}_column": flags.pop(f"{column}_column") for column in COLUMNS}
     given["context_columns"] = flags.pop("context_columns") or None
@@ -195,6 +196,6 @@ def _reader(name: str, assignments: tuple[str, ...], flags: dict[str, Any]) -> A
 def _dataset(name: str | None) -> Any:
     if name is None:
         return None
-    from cltr.pipeline import load_data
+    from cltr.data.loading import load_dataset
 
-    return load_data(name)
+    return load_dataset(name)

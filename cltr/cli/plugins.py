@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.options import shared
+from cltr.cli.common.options import shared
 
 
 @click.command(
@@ -23,10 +23,11 @@ def command(name: str | None, as_json: bool, verbose: bool) -> None:
     With NAME, the options of that component or of all components of that package.
     """
     del verbose
-    from cltr.cli.output import print_components, print_json
+    from cltr.cli.common.output import print_json
     from cltr.errors import UnknownNameError
     from cltr.options import did_you_mean
     from cltr.plugins import registry
+    from cltr.report.component_tables import print_components
 
     found = registry()
     rows = [

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.options import plugin_files, shared, warn_about_plugins
+from cltr.cli.common.options import plugin_files, shared, warn_about_plugins
 
 NAMES = ("figure-1", "figure-2", "figure-3", "figure-4", "ingredients")
 
@@ -77,15 +77,16 @@ def command(
     if figure == "figure-1" and (given or assignments or quick or data != "demo"):
         raise click.UsageError("figure-1 is a formula: it takes --ranks and --out alone")
 
-    from cltr.cli.output import print_json
-    from cltr.cli.study_output import cell_progress, end_with, print_clipping, print_study
-    from cltr.config import parse_assignments
-    from cltr.studies import job
-    from cltr.studies.clipping import RANKS, parse_ranks
+    from cltr.cli.common.output import end_with, print_json
+    from cltr.cli.common.progress import cell_progress
+    from cltr.experiment.config import parse_assignments
+    from cltr.report.study_tables import print_clipping, print_study
+    from cltr.studies import compare
+    from cltr.studies.clipping_figure import RANKS, parse_ranks
     from cltr.studies.figures import figure_study
 
     if figure == "figure-1":
-        result = job.clipping_figure(
+        result = compare.clipping_figure(
             out or Path("reproduction/figure-1"), RANKS if ranks is None else parse_ranks(ranks)
         )
         show = print_clipping
@@ -99,7 +100,7 @@ def command(
             options=parse_assignments(assignments),
         )
         with cell_progress() as update:
-            result = job.compare(
+            result = compare.compare(
                 study,
                 out or Path(f"reproduction/{figure}-{preset}"),
                 name=figure,

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.options import gather, run_options, shared, warn_about_plugins
+from cltr.cli.common.options import gather, run_options, shared, warn_about_plugins
 
 
 @click.command(
@@ -39,15 +39,16 @@ def command(
     del verbose
     warn_about_plugins()
 
-    from cltr import jobs
-    from cltr.cli.output import print_json, print_simulation
-    from cltr.cli.run_progress import live_progress
-    from cltr.config import resolve
+    from cltr.cli.common.output import print_json
+    from cltr.cli.common.progress import run_progress
+    from cltr.experiment import simulate_log
+    from cltr.experiment.config import resolve
+    from cltr.report.log_tables import print_simulation
 
     source = str(config) if config else ""
     chosen = resolve(gather(flags, assignments, config), source=source)
-    with live_progress() as progress:
-        result = jobs.simulate(chosen, out=out, sessions=sessions, progress=progress)
+    with run_progress() as progress:
+        result = simulate_log.simulate(chosen, out=out, sessions=sessions, progress=progress)
     if as_json:
         print_json(result)
     else:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.options import gather, run_options, shared, warn_about_plugins
+from cltr.cli.common.options import gather, run_options, shared, warn_about_plugins
 
 
 @click.command(
@@ -69,16 +69,16 @@ def command(
     if resume is not None and (given or assignments or config or out):
         raise click.UsageError("--resume takes everything from the run itself; give it alone")
 
-    from cltr import jobs
-    from cltr.cli.output import print_result
-    from cltr.cli.run_progress import live_progress
-    from cltr.config import resolve
+    from cltr.cli.common.output import print_result
+    from cltr.cli.common.progress import run_progress
+    from cltr.experiment import train_run
+    from cltr.experiment.config import resolve
 
-    with live_progress() as progress:
+    with run_progress() as progress:
         if resume is not None:
-            result = jobs.resume(resume, progress=progress)
+            result = train_run.resume(resume, progress=progress)
         else:
             source = str(config) if config else ""
             chosen = resolve(gather(flags, assignments, config), source=source)
-            result = jobs.train(chosen, out=out, progress=progress)
+            result = train_run.train(chosen, out=out, progress=progress)
     print_result(result, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import Any
 from cltr.studies.study import Study, merged
 
 FIGURES = ("figure-2", "figure-3", "figure-4", "ingredients")
-"""Studies that ship with the package; Figure 1 is a formula (:mod:`cltr.studies.clipping`)."""
+"""Studies that ship with the package; Figure 1 is a formula (``clipping_figure``)."""
 PRESETS = ("paper", "cltr")
 
 
@@ -44,7 +44,7 @@ def figure_study(
 
 
 def _read(name: str) -> dict[str, Any]:
-    text = resources.files("cltr.studies").joinpath("files", name).read_text(encoding="utf-8")
+    text = resources.files("cltr.studies").joinpath("definitions", name).read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
@@ -58,7 +58,7 @@ def published_curves(figure: str, data_name: str) -> dict[str, tuple[list[float]
         >>> published_curves("figure-2", "demo")
         {}
     """
-    text = resources.files("cltr.studies").joinpath("files", "paper-curves.json")
+    text = resources.files("cltr.studies").joinpath("definitions", "paper-curves.json")
     known = json.loads(text.read_text(encoding="utf-8"))
     by_data = known["figures"].get(figure, {})
     name = next((name for name in by_data if name in data_name.lower()), None)

@@ -1,7 +1,7 @@
 """All cells of a study, on the cores there are; a cell that is done is never lost or done again.
 
 Cells are computed in processes of their own, also where one is enough: they have the arithmetic of
-:mod:`cltr.studies.arithmetic`, which libraries cannot take up once they are loaded.
+:mod:`cltr.studies.portable_arithmetic`, which libraries cannot take up once they are loaded.
 A study's folder holds ``study.toml``, a file per cell below ``cells/`` (written beside, then
 renamed, by the process that computed it), and what :mod:`cltr.studies.summary` makes of them.
 """
@@ -15,18 +15,17 @@ from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any
 
-from cltr.components import compose
 from cltr.errors import CltrError, DataError
+from cltr.experiment.components import compose
+from cltr.files.storage import finite, make_folder, write_beside
 from cltr.plugins import versions
-from cltr.runs import finite
-from cltr.storage import make_folder, write_beside
-from cltr.studies.arithmetic import arithmetic, common_arithmetic
-from cltr.studies.bench import Bench, key_of
+from cltr.studies.cell_worker import CellWorker, key_of
+from cltr.studies.portable_arithmetic import arithmetic, common_arithmetic
 from cltr.studies.study import PRODUCTION, Cell, Study
 
 CELLS = "cells"
@@ -114,11 +113,11 @@ def _prepare(study: Study, folder: Path) -> None:
 
 def _keyed(study: Study) -> list[list[Keyed]]:
     """Cells with their keys: those of other data, versions or arithmetic have another one."""
-    from cltr import pipeline
+    from cltr.data.loading import load_dataset
 
     names = {study.config(cell).data for group in study.groups() for cell in group}
     made_by = (versions(), arithmetic())
-    grounds = {name: (pipeline.load_data(name).fingerprint, *made_by) for name in names}
+    grounds = {name: (load_dataset(name).fingerprint, *made_by) for name in names}
     return [
         [(cell, key_of(study, cell, grounds[study.config(cell).data])) for cell in group]
         for group in study.groups()
@@ -136,7 +135,7 @@ def _compute(
 ) -> None:
     if not groups:
         return
-    processes = get_context("spawn")
+    processes, others = get_context("spawn"), set(active_children())
     pool = ProcessPoolExecutor(
         min(workers, len(groups)),
         mp_context=processes,
@@ -157,9 +156,8 @@ def _compute(
             "run the same again, with --workers 1 if memory is short"
         ) from error
     finally:
-        at_work = list((getattr(pool, "_processes", None) or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in at_work:
+        for process in set(active_children()) - others:
             process.terminate()
 
 
@@ -167,7 +165,7 @@ class _Worker:
     """Computes groups of cells, in a process of its own."""
 
     def __init__(self, study: Study, folder: Path, first: Any) -> None:
-        self._study, self._folder, self._bench = study, folder, Bench()
+        self._study, self._folder, self._bench = study, folder, CellWorker()
         self._first, self._known = first, set[str]()
 
     def work(self, group: list[Keyed]) -> None:

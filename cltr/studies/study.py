@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from cltr.config import (
+from cltr.errors import OptionError, UsageError
+from cltr.experiment.config import (
     TABLES,
     Choice,
     RunConfig,
@@ -18,7 +19,6 @@ from cltr.config import (
     read_toml,
     resolve,
 )
-from cltr.errors import OptionError, UsageError
 from cltr.options import Options
 
 SKYLINE = "skyline"
@@ -133,9 +133,9 @@ class Study(Options):
         for panel, names in self.panels.items():
             if unknown := [name for name in names if name not in self.methods]:
                 raise OptionError(f"panels.{panel}: no method '{unknown[0]}'")
-        ranks = {name: self._first(name).top_k for name in self.methods}
-        if len(set(ranks.values())) > 1:
-            told = ", ".join(f"'{name}' {top_k}" for name, top_k in ranks.items())
+        depths = {name: self._first(name).top_k for name in self.methods}
+        if len(set(depths.values())) > 1:
+            told = ", ".join(f"'{name}' {top_k}" for name, top_k in depths.items())
             raise UsageError(f"methods are compared at the same top_k; here {told}")
         if len(self) > MOST_CELLS:
             raise UsageError(f"{len(self):,} cells are too many; there may be {MOST_CELLS:,}")

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cltr.affinefit import fit_cells, infer_cells
-from cltr.cells import CellCounts
+from cltr.clicks.affine_fit import fit_cells, infer_cells
+from cltr.clicks.counts import CellCounts
+from cltr.clicks.fit_tools import FitOptions, Parameters
 from cltr.errors import DataError
-from cltr.fitting import FitOptions, Parameters
 from cltr.hookspecs import hookimpl
 from cltr.interfaces import ClickModel, RewardFunction
 from cltr.options import Options

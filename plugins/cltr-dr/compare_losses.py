@@ -10,14 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cltr import pipeline
-from cltr.clickmodels import TrustBias
-from cltr.config import RunConfig
-from cltr.demo import demo_dataset
-from cltr.exposure import exact_exposure
-from cltr.metrics import rank_weights
+from cltr.clicks.models import TrustBias
+from cltr.clicks.simulation import simulate_statistics
+from cltr.data.demo import demo_dataset
+from cltr.experiment.config import RunConfig
+from cltr.experiment.label_training import train_production
+from cltr.experiment.progress import Progress
+from cltr.exposure.exposure import exact_exposure
 from cltr.policies import PlackettLuce
-from cltr.simulation import simulate_statistics
+from cltr.policies.rank_weights import rank_weights
 from cltr.types import ClickData, Floats
 from cltr_dr import DR
 
@@ -65,7 +66,7 @@ def compare(
     rows: dict[tuple[int, str], list[Floats]] = {}
     for seed in seeds:
         config = RunConfig(seed=seed)
-        production = pipeline.train_production(config, dataset, pipeline.Progress())
+        production = train_production(config, dataset, Progress())
         for n in sizes:
             data = demo_clicks(production.scores, n=n, seed=seed)
             for loss in losses:

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from cltr.fitting import add_up
+from cltr.clicks.fit_tools import add_up
 from cltr.plugins import registry
 from tests.benchmarks import clickmodels
 

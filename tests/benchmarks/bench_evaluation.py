@@ -7,8 +7,9 @@ from pathlib import Path
 import ir_measures
 import numpy as np
 
-from cltr.metrics import expected_ndcg, rank_weights
+from cltr.evaluation.metrics import expected_ndcg
 from cltr.policies import Deterministic, PlackettLuce
+from cltr.policies.rank_weights import rank_weights
 from tests.benchmarks.processes import measure
 from tests.benchmarks.work import Problem, random_lists
 
@@ -27,7 +28,7 @@ def bench_expected_ndcg(contest):
 
 
 def bench_score_and_evaluate(contest):
-    from cltr.training import score
+    from cltr.training.score_documents import score
 
     problem = Problem(queries=1000)
     weights = rank_weights("dcg", 5)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cltr.clickmodels import TrustBias
-from cltr.simulation import simulate_statistics
+from cltr.clicks.models import TrustBias
+from cltr.clicks.simulation import simulate_statistics
 from tests.benchmarks.work import Problem, random_lists
 
 BASE = {"queries": 32, "documents": 120, "features": 136, "top_k": 5}

@@ -3,12 +3,12 @@
 import numpy as np
 import torch
 
-from cltr.clickmodels import TrustBias
-from cltr.exposure import exact_exposure
-from cltr.metrics import rank_weights
+from cltr.clicks.models import TrustBias
+from cltr.clicks.simulation import simulate_statistics
+from cltr.exposure.exposure import exact_exposure
 from cltr.plugins import registry
 from cltr.policies import PlackettLuce, sample_rankings
-from cltr.simulation import simulate_statistics
+from cltr.policies.rank_weights import rank_weights
 from cltr.types import ClickData, Dataset
 from tests.benchmarks.work import TOP_K, random_lists
 

@@ -19,11 +19,11 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-from cltr.clickmodels import PositionBased
-from cltr.fitting import add_up
+from cltr.clicks.fit_tools import add_up
+from cltr.clicks.models import PositionBased
+from cltr.clicks.simulation import simulate_sessions
 from cltr.interfaces import ClickModel
 from cltr.plugins import registry
-from cltr.simulation import simulate_sessions
 from cltr.types import ClickLog, Dataset
 
 MODELS: list[tuple[str, dict[str, object]]] = [

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
-
 import pytest
+
+from cltr.experiment.library_setup import set_up_libraries
+
+set_up_libraries()
 
 HEADS = ("stage", "work", "ours", "against", "ratio", "bar", "peak MB")
 ROWS: list[dict[str, Any]] = []

@@ -7,16 +7,17 @@
 """
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from cltr.experiment.library_setup import set_up_libraries
 from tests.benchmarks.work import Problem
+
+set_up_libraries()
 
 
 def spent(call: Callable[[], None]) -> tuple[float, float]:

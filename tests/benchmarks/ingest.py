@@ -38,11 +38,11 @@ def aggregate_interactions(path: Path, out: Path) -> None:
 
 def ingest(path: Path, out: Path, *, sessions: bool = False) -> None:
     """What ``cltr ingest`` does."""
-    from cltr.ingest.job import IngestOptions, Source, ingest_log
-    from cltr.ingest.readers import LongReader
+    from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
+    from cltr.logs.readers import LongReader
 
     options = IngestOptions(memory=MEMORY, sessions=sessions)
-    ingest_log(Source([path], LongReader()), out, options=options)
+    ingest_log(LogSource([path], LongReader()), out, options=options)
 
 
 def ingest_sessions(path: Path, out: Path) -> None:

@@ -25,9 +25,9 @@ def write_data(path: Path, queries: int) -> None:
     """A judged data set, never in memory as a whole."""
     import numpy as np
 
-    from cltr.dataset_files import FORMAT, DatasetWriter
-    from cltr.normalization import Normalization
-    from cltr.storage import create_h5
+    from cltr.data.dataset_file import FORMAT, DatasetWriter
+    from cltr.data.normalization import Normalization
+    from cltr.files.storage import create_h5
 
     rng = np.random.default_rng(0)
     truth = rng.normal(size=FEATURES) / np.sqrt(FEATURES)
@@ -55,43 +55,38 @@ def write_data(path: Path, queries: int) -> None:
 
 def simulate(data: str, interactions: int) -> None:
     """A production ranker and its clicks, as ``cltr simulate`` does it."""
-    from cltr import jobs
+    from cltr.experiment import simulate_log
 
     with tempfile.TemporaryDirectory() as folder:
-        jobs.simulate(_config(data, interactions), out=Path(folder) / "log.h5")
+        simulate_log.simulate(_config(data, interactions), out=Path(folder) / "log.h5")
 
 
 def reward(data: str, interactions: int) -> None:
     """Clicks of a made-up production ranker, its exposure, and their doubly robust rewards."""
     import numpy as np
 
-    from cltr import pipeline
-    from cltr.components import compose
-    from cltr.simulation import simulate_statistics
+    from cltr.data.loading import load_dataset
+    from cltr.experiment.components import compose
+    from cltr.experiment.experiment import Experiment
+    from cltr.exposure.production_ranker import Production
 
-    config, dataset = _config(data, interactions), pipeline.load_data(data)
+    config, dataset = _config(data, interactions), load_dataset(data)
     scores = np.random.default_rng(0).normal(size=dataset.n_documents)
-    parts, production = compose(config), pipeline.Production(scores, scorer="")
-    statistics = {
-        split: pipeline.simulate(
-            config, dataset, production, parts.users, split, draw=simulate_statistics
-        )
-        for split in pipeline.LOGGED
-    }
-    pipeline.reward_clicks(config, parts, dataset, production, statistics)
+    experiment = Experiment(config, compose(config), dataset, Production(scores, scorer=""))
+    experiment.reward(experiment.simulate())
 
 
 def fit(data: str, interactions: int) -> None:
     """A click model that needs the interactions, chunk by chunk."""
     import numpy as np
 
-    from cltr.clickmodels import PositionBased
-    from cltr.fitting import add_up
-    from cltr.pipeline import load_data
+    from cltr.clicks.fit_tools import add_up
+    from cltr.clicks.models import PositionBased
+    from cltr.clicks.simulation import simulate_sessions
+    from cltr.data.loading import load_dataset
     from cltr.plugins import registry
-    from cltr.simulation import simulate_sessions
 
-    dataset, rng = load_data(data).part("train"), np.random.default_rng(0)
+    dataset, rng = load_dataset(data).part("train"), np.random.default_rng(0)
     scores, users = rng.normal(size=dataset.n_documents), PositionBased()
     chunks = simulate_sessions(dataset, scores, users, n=interactions, top_k=10, rng=rng)
     model = registry().find("click-model", "sdbn")()
@@ -100,21 +95,21 @@ def fit(data: str, interactions: int) -> None:
 
 def train(data: str, interactions: int, run: str = "") -> None:
     """Production, clicks, rewards, one epoch, evaluation: all stages of a run."""
-    from cltr import jobs
+    from cltr.experiment import train_run
 
     with tempfile.TemporaryDirectory() as folder:
-        jobs.train(_config(data, interactions), out=Path(run or folder) / "run")
+        train_run.train(_config(data, interactions), out=Path(run or folder) / "run")
 
 
 def evaluate(run: str) -> None:
     """Judge a run again, as ``cltr evaluate`` does it."""
-    from cltr import jobs
+    from cltr.experiment import evaluate_run
 
-    jobs.evaluate(Path(run) / "run")
+    evaluate_run.evaluate(Path(run) / "run")
 
 
 def _config(data: str, interactions: int):
-    from cltr.config import RunConfig
+    from cltr.experiment.config import RunConfig
 
     return RunConfig(
         data=data,

@@ -9,27 +9,29 @@ queries, lists of 120 documents, 136 features.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 
-from cltr import pipeline
-from cltr.components import compose
-from cltr.config import RunConfig
-from cltr.judging import Rewarded
-from cltr.metrics import expected_ndcg, rank_weights
+from cltr.data.loading import load_dataset
+from cltr.evaluation.metrics import expected_ndcg
+from cltr.experiment.config import RunConfig
+from cltr.experiment.experiment import Experiment
+from cltr.experiment.initial_model import start_module
+from cltr.experiment.library_setup import set_up_libraries
 from cltr.policies import PlackettLuce
-from cltr.simulation import simulate_statistics
-from cltr.training import Trainer, score
-from cltr.types import Dataset, Floats
+from cltr.policies.rank_weights import rank_weights
+from cltr.training.loop import Trainer
+from cltr.training.score_documents import score
+from cltr.types import Dataset, Floats, Rewards
 from tests.benchmarks.memory import write_data
+
+set_up_libraries()
 
 RANKERS = {
     "exact": {"name": "exact"},
@@ -64,14 +66,14 @@ class Stopwatch:
         self._judging += time.process_time() - now
 
 
-def learn(config: RunConfig, dataset: Dataset, production, rewarded: Rewarded) -> Curve:
+def learn(experiment: Experiment, rewards: dict[str, Rewards]) -> Curve:
     """Train one ranker from production, and look at it every tenth of an epoch."""
-    parts = compose(config)
-    pipeline.prepare(config, parts, n_interactions=config.interactions)
-    module = pipeline.start(config, dataset, production, parts.scorer)
-    splits = {split: rewarded.logged(split) for split in pipeline.LOGGED}
-    batches = -(-np.count_nonzero(splits["train"].query_weights) // config.training.batch_queries)
-    watch, gradient, steps = Stopwatch(module, dataset, config.top_k), parts.ranker.gradient, 0
+    config, dataset, ranker = experiment.config, experiment.dataset, experiment.components.ranker
+    experiment.prepare(config.interactions)
+    scorer = experiment.components.scorer
+    module = start_module(config, dataset, experiment.production, scorer)
+    batches = -(-np.count_nonzero(rewards["train"].query_weights) // config.training.batch_queries)
+    watch, gradient, steps = Stopwatch(module, dataset, config.top_k), ranker.gradient, 0
 
     def watched(*arguments) -> Floats:
         nonlocal steps
@@ -80,16 +82,17 @@ def learn(config: RunConfig, dataset: Dataset, production, rewarded: Rewarded) -
         steps += 1
         return gradient(*arguments)
 
-    parts.ranker.gradient = watched
-    trainer = Trainer(parts.estimator, parts.ranker, rewarded.ranks, config.training)
-    trainer.train(module, splits["train"], splits["valid"])
+    ranker.gradient = watched
+    estimator = experiment.components.estimator
+    trainer = Trainer(estimator, ranker, experiment.rank_weights, config.training)
+    trainer.train(module, rewards["train"], rewards["valid"])
     watch.look()
     return watch.curve
 
 
 def curves(data: str, *, interactions: int, epochs: int, seeds: int) -> dict[str, Floats]:
     """Mean curves by ranker, ``[looks, 2]``."""
-    dataset = pipeline.load_data(data)
+    dataset = load_dataset(data)
     found: dict[str, list[Curve]] = {name: [] for name in RANKERS}
     for seed in range(seeds):
         settings = {
@@ -98,19 +101,11 @@ def curves(data: str, *, interactions: int, epochs: int, seeds: int) -> dict[str
             "seed": seed,
             "training": {"epochs": epochs, "patience": epochs + 1, "keep": "last"},
         }
-        config = RunConfig(**settings)
-        production = pipeline.train_production(config, dataset, pipeline.Progress())
-        parts = compose(config)
-        statistics = {
-            split: pipeline.simulate(
-                config, dataset, production, parts.users, split, draw=simulate_statistics
-            )
-            for split in pipeline.LOGGED
-        }
-        rewarded = pipeline.reward_clicks(config, parts, dataset, production, statistics)
+        shared = Experiment.simulated(RunConfig(**settings), dataset=dataset)
+        rewards = shared.reward(shared.simulate())
         for name, ranker in RANKERS.items():
-            run = RunConfig(**settings, ranker=ranker)
-            found[name].append(learn(run, dataset, production, rewarded))
+            run = shared.with_config(RunConfig(**settings, ranker=ranker))
+            found[name].append(learn(run, rewards))
             say(f"{data}, seed {seed}, {name}: {found[name][-1][-1]}")
     return {name: np.mean(runs, axis=0) for name, runs in found.items()}
 

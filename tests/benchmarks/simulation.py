@@ -50,8 +50,8 @@ WAYS = {"counts": draw_counts, "sessions": draw_sessions}
 def _draw(name: str, dataset, scores, n: int):
     import numpy as np
 
-    from cltr import simulation
-    from cltr.clickmodels import TrustBias
+    from cltr.clicks import simulation
+    from cltr.clicks.models import TrustBias
 
     draw = getattr(simulation, name)
     return draw(dataset, scores, TrustBias(), n=n, top_k=5, rng=np.random.default_rng(1))

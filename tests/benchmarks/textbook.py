@@ -84,7 +84,7 @@ class Reinforce:
         shown = torch.zeros(len(drawn), problem.documents)
         shown.scatter_add_(1, top.flatten(1), ranks.flatten(1)).div_(self.samples)
         logging = problem.split.exposure.weights.reshape(shape)[queries]
-        rewards = problem.split.rewards.reshape(shape)[queries]
+        rewards = problem.split.values.reshape(shape)[queries]
         return torch.from_numpy(
             problem.estimator.slope(shown.numpy().astype(np.float64), logging, rewards)
         ).float()

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from cltr.estimators import Plain
 from cltr.interfaces import Objective, Ranker
+from cltr.objectives.plain import Plain
 from cltr.plugins import registry
 from cltr.policies import Gaussian, PlackettLuce
 from cltr.types import Exposure, Floats, Lists

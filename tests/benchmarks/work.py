@@ -6,16 +6,16 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from cltr.batches import Batch
-from cltr.clickmodels import TrustBias
+from cltr.clicks.models import TrustBias
 from cltr.interfaces import Estimator, EstimatorContext
-from cltr.metrics import rank_weights
+from cltr.objectives.prpo import PRPO
 from cltr.plugins import registry
 from cltr.policies import PlackettLuce
-from cltr.prpo import PRPO
-from cltr.scorers import Mlp
-from cltr.training import LoggedQueries, Trainer, TrainingOptions
-from cltr.types import Dataset, Exposure, Floats
+from cltr.policies.rank_weights import rank_weights
+from cltr.training.batches import Batch
+from cltr.training.loop import Trainer, TrainingOptions
+from cltr.training.scorers import Mlp
+from cltr.types import Dataset, Exposure, Floats, Rewards
 
 FEATURES, TOP_K, BATCH = 136, 5, 32
 
@@ -75,14 +75,14 @@ class Problem:
         return found.double().numpy()
 
     @cached_property
-    def split(self) -> LoggedQueries:
+    def split(self) -> Rewards:
         rng = np.random.default_rng(1)
         n = len(self.scores)
         noisy = self.scores + 0.3 * rng.normal(size=n)
         shown = PlackettLuce().expected_weights(noisy, self.dataset.lists, self.ranks)
         exposure = Exposure(shown, shown, shown)
         shares = np.full(self.queries, 1 / self.queries)
-        return LoggedQueries(self.dataset, rng.normal(size=n), exposure, shares)
+        return Rewards(self.dataset, rng.normal(size=n), exposure, shares)
 
     @cached_property
     def estimator(self) -> Estimator:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cltr.dataset_files import save_dataset
+from cltr.data.dataset_file import save_dataset
 from tests import small
 
 TRAIN = ["train", *small.FLAGS, "--reward", "ips"]

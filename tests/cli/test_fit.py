@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cltr.modelfiles import load_click_model
+from cltr.clicks.model_file import load_click_model
 from tests.plain_logs import rows, write_csv
 
 
@@ -60,7 +60,7 @@ def test_json_is_one_object_with_models_from_best_to_worst(cltr, log):
 
 
 def test_intervals_hold_every_rank(cltr, counts, monkeypatch):
-    monkeypatch.setattr("cltr.clickfit.bias.RESAMPLES", 10)
+    monkeypatch.setattr("cltr.clicks.bias.RESAMPLES", 10)
     words = ("--click-model", "trust-bias", "--intervals", "--out", "one.h5", "--json")
     report = json.loads(cltr("fit", "--log", counts, *words).stdout)
     (model,) = report["models"]

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from cltr.studies.bench import key_of
+from cltr.studies.cell_worker import key_of
 from cltr.studies.study import Cell, Study
 
 NAMES = ("pbm", "trust-bias", "dbn", "ubm", "dcm")

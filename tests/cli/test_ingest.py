@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cltr.logs import open_log
+from cltr.logs.log_file import open_log
 from tests.plain_logs import rows, write_csv, write_jsonl
 
 LOG = rows(*([(("a", "b", "c"), ("a",)), (("b", "a"), ()), (("c", "a", "b"), ("b",))] * 20))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cltr.config import ALIASES
-from cltr.metrics import METRICS
+from cltr.experiment.config import ALIASES
 from cltr.plugins import registry
+from cltr.policies.rank_weights import METRICS
 
 ONE_EPOCH = ["-o", "training.epochs=1"]
 

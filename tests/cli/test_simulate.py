@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from cltr.dataset_files import save_dataset
+from cltr.data.dataset_file import save_dataset
 from cltr.errors import DataError
-from cltr.logs import open_log, read_sessions
+from cltr.logs.log_file import open_log, read_sessions
 from tests import small
 
 KEYS = {"users", "n_interactions", "top_k", "seed", "data", "clicks", "click_rate", "log"}

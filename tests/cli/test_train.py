@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cltr import jobs
 from cltr.errors import DataError
+from cltr.experiment import train_run
 from tests import small
 
 DESIGN = {
@@ -111,8 +111,8 @@ def test_a_run_goes_on_after_an_interruption(train, cltr, monkeypatch):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setitem(jobs.learning._Saver.__init__.__kwdefaults__, "every", -1.0)
-        patch.setattr("cltr.cli.run_progress.LiveProgress.epoch", interrupt)
+        patch.setitem(train_run._Saver.__init__.__kwdefaults__, "every", -1.0)
+        patch.setattr("cltr.cli.common.progress.RunBars.epoch", interrupt)
         done = cltr("train", *small.FLAGS, "--reward", "ips", "--out", "stopped", "--json")
     assert done.exit_code == 130
     assert done.stderr.rstrip().endswith("Error: interrupted")
@@ -128,7 +128,7 @@ def test_a_log_is_trained_on(cltr, train, here):
 
 
 def test_a_file_of_data_is_trained_on(train, here):
-    from cltr.dataset_files import save_dataset
+    from cltr.data.dataset_file import save_dataset
 
     data = small.dataset()
     save_dataset(data, here / "data.h5")
@@ -148,7 +148,7 @@ def test_a_bug_is_one_line_that_says_how_to_see_more(cltr, monkeypatch):
     def fail(*args, **kwargs):
         raise ValueError("first line\nsecond line")
 
-    monkeypatch.setattr("cltr.jobs.train", fail)
+    monkeypatch.setattr("cltr.experiment.train_run.train", fail)
     done = cltr("train")
     assert done.exit_code == 1
     expected = "Error: internal error: ValueError: first line; run again with --verbose"

@@ -1,26 +1,22 @@
 """Guards that everything goes with everything: each reward, estimator and ranker, by name."""
 
 import functools
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cltr import pipeline
-from cltr.components import build, compose
-from cltr.config import Choice, resolve
 from cltr.errors import CltrError, UnsupportedError, UsageError
+from cltr.experiment.components import build, compose
+from cltr.experiment.config import Choice, resolve
+from cltr.experiment.experiment import Experiment
 from cltr.interfaces import RewardFunction
-from cltr.pipeline import Progress
 from cltr.plugins import registry
-from cltr.simulation import simulate_statistics
 from cltr.testing import tiny_dataset
 
 DATA = tiny_dataset()
 REWARDS, ESTIMATORS, RANKERS, CLICK_MODELS = (
     registry().names(role) for role in ("reward", "estimator", "ranker", "click-model")
 )
-QUIET = Progress()
 
 
 class Remembered(RewardFunction):
@@ -51,52 +47,37 @@ def config(**values):
 
 @functools.cache
 def production():
-    return pipeline.train_production(config(), DATA, QUIET)
+    return Experiment.simulated(config(), dataset=DATA).production
 
 
 @functools.cache
 def clicks(users: str = "trust-bias"):
-    chosen = config(users={"name": users})
-    return {
-        split: pipeline.simulate(
-            chosen, DATA, production(), compose(chosen).users, split, draw=simulate_statistics
-        )
-        for split in pipeline.LOGGED
-    }
+    return experiment(config(users={"name": users})).simulate()
 
 
-def click_data(chosen, parts):
-    ranks = pipeline.rank_weights(chosen.metric, chosen.top_k, parts.click_model)
-    found = {}
-    for split, counts in clicks().items():
-        scored = production().on(DATA, split)
-        exposure = pipeline.expose(chosen, scored, counts, parts.click_model, ranks)
-        found[split] = pipeline.ClickData(scored.dataset, counts, exposure)
-    return found
+def experiment(chosen, components=None) -> Experiment:
+    return Experiment(chosen, components or compose(chosen), DATA, production())
 
 
 @functools.cache
 def fitted(name: str) -> Remembered:
-    chosen = config(reward={"name": name})
-    parts = compose(chosen)
-    data = click_data(chosen, parts)
-    rewards = pipeline.reward(chosen, parts, data)
-    values = {data[split].dataset.n_documents: rewards[split].values for split in data}
+    run = experiment(config(reward={"name": name}))
+    rewards = run.reward(clicks())
+    values = {part.dataset.n_documents: part.values for part in rewards.values()}
     assert len(values) == 2
-    return Remembered(parts.reward, values)
+    return Remembered(run.components.reward, values)
 
 
 def run(reward: str, estimator: str, ranker: str) -> dict:
     """All numbers of a run, with the last weights, which training was stopped at."""
     chosen = config(ranker={"name": ranker})
     remembered = fitted(reward)
-    parts = replace(
-        compose(chosen),
+    components = compose(chosen).replace(
         reward=remembered,
         estimator=build("estimator", Choice(name=estimator), reward=remembered),
     )
-    learned = pipeline.learn(chosen, parts, DATA, production(), clicks(), QUIET)
-    judged = pipeline.evaluate(chosen, parts, DATA, production(), learned.module)
+    outcome = experiment(chosen, components).run(clicks())
+    learned, judged = outcome.learned, outcome.judged
     weights = {key: value.tolist() for key, value in learned.state.weights.items()}
     return {
         **judged,
@@ -149,13 +130,13 @@ def test_every_reward_corrects_for_a_click_model_or_says_why_not(reward, click_m
         with pytest.raises(UsageError, match="use --users adversarial"):
             compose(chosen)
         return
-    parts = compose(chosen)
+    run = experiment(chosen)
     try:
-        found = pipeline.reward(chosen, parts, click_data(chosen, parts))
+        found = run.reward(clicks())
     except CltrError as error:
         assert "\n" not in str(error)
         with pytest.raises(UnsupportedError):
-            parts.click_model.affine(5)
+            run.components.click_model.affine(5)
     else:
         assert all(np.isfinite(part.values).all() for part in found.values())
 

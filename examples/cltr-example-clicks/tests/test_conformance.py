@@ -3,7 +3,7 @@
 import numpy as np
 from cltr_example_clicks import DeviceBias, Smoothed
 
-from cltr.simulation import simulate_sessions
+from cltr.clicks.simulation import simulate_sessions
 from cltr.testing import check_click_model, check_reward, tiny_dataset
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cltr.fitting import FitOptions
-from cltr.relevance import Estimate
+from cltr.clicks.fit_tools import FitOptions
+from cltr.clicks.relevance import RelevanceModel
 from cltr.types import ClickLog, Floats, Integers
 from cltr_clickmodels.chain import ChainModel, Values
 from cltr_clickmodels.chainfit import Evidence
@@ -43,7 +43,11 @@ class Cascade(ChainModel):
         return count_chain(until_first_click(chunk), offsets, tails=False)
 
     def maximise(
-        self, evidence: Evidence, documents: Values, shared: Values, by: Mapping[str, Estimate]
+        self,
+        evidence: Evidence,
+        documents: Values,
+        shared: Values,
+        by: Mapping[str, RelevanceModel],
     ) -> tuple[Values, Values]:
         del documents
         read = evidence.clicks + evidence.skips

@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from cltr.fitting import FitOptions
-from cltr.relevance import Estimate
+from cltr.clicks.fit_tools import FitOptions
+from cltr.clicks.relevance import RelevanceModel
 from cltr.types import Floats
 from cltr_clickmodels.chain import ChainModel, Values
 from cltr_clickmodels.chainfit import Evidence
@@ -57,7 +57,11 @@ class CCM(ChainModel):
         return stay
 
     def maximise(
-        self, evidence: Evidence, documents: Values, shared: Values, by: Mapping[str, Estimate]
+        self,
+        evidence: Evidence,
+        documents: Values,
+        shared: Values,
+        by: Mapping[str, RelevanceModel],
     ) -> tuple[Values, Values]:
         attraction, going = documents["attraction"], shared["continuation"]
         pleased_on = evidence.continued * _share(attraction, going[RELEVANT], going[IRRELEVANT])

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cltr.clicks.fit_tools import Parameters
+from cltr.clicks.relevance import RelevanceModel
 from cltr.errors import OptionError
-from cltr.fitting import Parameters
 from cltr.interfaces import ClickModel
-from cltr.relevance import Estimate
 from cltr.types import Booleans, ClickLog, Dataset, Floats, Integers
 
 if TYPE_CHECKING:
@@ -77,7 +77,11 @@ class ChainModel(ClickModel):
 
     @abstractmethod
     def maximise(
-        self, evidence: "Evidence", documents: Values, shared: Values, by: Mapping[str, Estimate]
+        self,
+        evidence: "Evidence",
+        documents: Values,
+        shared: Values,
+        by: Mapping[str, RelevanceModel],
     ) -> tuple[Values, Values]:
         """The M-step: documents' and shared numbers from expected counts."""
 

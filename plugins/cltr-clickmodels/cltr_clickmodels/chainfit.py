@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cltr.affinefit import require_features, spread_of, spread_over_documents
-from cltr.cells import totals
-from cltr.errors import DataError, UnsupportedError
-from cltr.fitting import (
+from cltr.clicks.affine_fit import require_features, spread_of, spread_over_documents
+from cltr.clicks.counts import totals
+from cltr.clicks.fit_tools import (
     Convergence,
     Parameters,
     State,
@@ -17,7 +16,8 @@ from cltr.fitting import (
     document_queries,
     leap,
 )
-from cltr.relevance import Estimate, Regression, Spread, Table, times_log
+from cltr.clicks.relevance import Regression, RelevanceModel, RelevanceTable, Spread, times_log
+from cltr.errors import DataError, UnsupportedError
 from cltr.types import Dataset, Floats
 from cltr_clickmodels.chain import ChainModel, Values
 from cltr_clickmodels.counts import ChainCounts, Tails
@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
 
 def expect(model: ChainModel, counts: ChainCounts, documents: Values, shared: Values) -> Evidence:
     """The E-step: what users read below their last click, and whether they left there."""
-    from cltr_clickmodels.kernels import expect_tails
+    from cltr_clickmodels.kernels.chain import expect_tails
 
     tails = _require_tails(model, counts)
     attraction, after_skip = documents["attraction"], model.after_skip(shared)
@@ -117,7 +117,7 @@ def infer_chain(model: ChainModel, counts: ChainCounts) -> Values:
     """Numbers of the counted documents; what lists share stays as it is."""
     shared = model.shared_values(len(counts.ended_by_rank))
     fitted, smoothing = model.fitted, model.options.smoothing
-    by: dict[str, Estimate] = {
+    by: dict[str, RelevanceModel] = {
         name: (spread_of(fitted, name) if fitted else _spread(counts, name)).table(smoothing)
         for name in model.tables
     }
@@ -133,7 +133,7 @@ def _climb(
     counts: ChainCounts,
     documents: Values,
     shared: Values,
-    by: Mapping[str, Estimate],
+    by: Mapping[str, RelevanceModel],
     *,
     fixed: bool = False,
 ) -> tuple[Values, Values, Convergence]:
@@ -159,7 +159,7 @@ def _climb(
         value += sum(by[name].penalty(values) for name, values in shared.items())
         return pack(*model.maximise(evidence, documents, shared, by)), value
 
-    walk = leap if all(isinstance(each, Table) for each in by.values()) else climb
+    walk = leap if all(isinstance(each, RelevanceTable) for each in by.values()) else climb
     options = model.options
     summit = walk(
         step, pack(documents, shared), iterations=options.iterations, tolerance=options.tolerance
@@ -167,7 +167,7 @@ def _climb(
     return *unpack(summit.state), summit.convergence
 
 
-def _start(model: ChainModel, counts: ChainCounts, by: Mapping[str, Estimate]) -> Values:
+def _start(model: ChainModel, counts: ChainCounts, by: Mapping[str, RelevanceModel]) -> Values:
     """Where EM starts: every document at the mean."""
     nothing = np.zeros(counts.n_documents)
     return {name: by[name].update(nothing, nothing) for name in model.tables}
@@ -175,7 +175,7 @@ def _start(model: ChainModel, counts: ChainCounts, by: Mapping[str, Estimate]) -
 
 def _estimates(
     model: ChainModel, spreads: Mapping[str, Spread], dataset: Dataset | None
-) -> dict[str, Estimate]:
+) -> dict[str, RelevanceModel]:
     options = model.options
     if options.relevance == "table":
         return {name: spread.table(options.smoothing) for name, spread in spreads.items()}
@@ -186,8 +186,8 @@ def _estimates(
     }
 
 
-def _shared_estimates(shared: Values) -> dict[str, Estimate]:
-    return {name: Table(SHARED_SMOOTHING, SHARED_PRIOR) for name in shared}
+def _shared_estimates(shared: Values) -> dict[str, RelevanceModel]:
+    return {name: RelevanceTable(SHARED_SMOOTHING, SHARED_PRIOR) for name in shared}
 
 
 def _spread(counts: ChainCounts, name: str) -> Spread:

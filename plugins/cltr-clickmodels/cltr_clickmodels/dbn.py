@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from pydantic import Field
 
-from cltr.fitting import FitOptions
-from cltr.relevance import Estimate
+from cltr.clicks.fit_tools import FitOptions
+from cltr.clicks.relevance import RelevanceModel
 from cltr.types import Floats
 from cltr_clickmodels.chain import ChainModel, Values
 from cltr_clickmodels.chainfit import Evidence
@@ -57,7 +57,11 @@ class DBN(ChainModel):
         return shared["continuation"] * (1.0 - documents["satisfaction"])
 
     def maximise(
-        self, evidence: Evidence, documents: Values, shared: Values, by: Mapping[str, Estimate]
+        self,
+        evidence: Evidence,
+        documents: Values,
+        shared: Values,
+        by: Mapping[str, RelevanceModel],
     ) -> tuple[Values, Values]:
         satisfied = evidence.stopped * satisfied_share(documents["satisfaction"], shared)
         read = evidence.clicks + evidence.skips

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cltr.affinefit import require_features, spread_of, spread_over_documents
-from cltr.fitting import Convergence, FitOptions, Parameters, document_queries
+from cltr.clicks.affine_fit import require_features, spread_of, spread_over_documents
+from cltr.clicks.fit_tools import Convergence, FitOptions, Parameters, document_queries
+from cltr.clicks.relevance import Regression
 from cltr.interfaces import ClickModel
-from cltr.relevance import Regression
 from cltr.types import Affine, ClickStatistics, Dataset, Floats
 
 

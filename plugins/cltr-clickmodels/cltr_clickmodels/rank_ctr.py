@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from cltr.clicks.fit_tools import Convergence, Parameters
+from cltr.clicks.relevance import RelevanceTable
 from cltr.errors import OptionError, UnsupportedError
-from cltr.fitting import Convergence, Parameters
 from cltr.interfaces import ClickModel
 from cltr.options import Options
-from cltr.relevance import Table
 from cltr.types import Affine, ClickLog, ClickStatistics, Dataset, Floats
 
 
@@ -62,7 +62,7 @@ class RankCTR(ClickModel):
         del dataset
         clicks, shown = counts.clicks.sum(0), counts.impressions.sum(0)
         overall = float((clicks.sum() + 0.5) / (shown.sum() + 1.0))
-        rates = Table(self.options.smoothing, overall).update(
+        rates = RelevanceTable(self.options.smoothing, overall).update(
             clicks.astype(np.float64), shown.astype(np.float64)
         )
         done = Convergence(np.empty(0), True)

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from cltr.clicks.fit_tools import add_up
 from cltr.errors import DataError, UnsupportedError
-from cltr.fitting import add_up
 from cltr.interfaces import ClickModel, RewardFunction
 from cltr.options import Options
 from cltr.types import ClickData, Floats
@@ -63,7 +63,7 @@ class ClickModelReward(RewardFunction):
             return model.infer(data.statistics, data.dataset)
         if model.fitted is not None:
             return _known_relevance(model, data)
-        from cltr.affinefit import infer_statistics
+        from cltr.clicks.affine_fit import infer_statistics
 
         return infer_statistics(data.statistics, model.affine(data.statistics.top_k))
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cltr.cells import CellCounts
+from cltr.clicks.counts import CellCounts
+from cltr.clicks.fit_tools import FitOptions, Parameters
 from cltr.errors import OptionError
-from cltr.fitting import FitOptions, Parameters
 from cltr.interfaces import ClickModel
 from cltr.types import Affine, Booleans, ClickLog, Dataset, Floats, Integers
 
@@ -98,7 +98,7 @@ class UBM(ClickModel):
         return CellCounts.of_keys(keys, chunk.clicks[shown], n_pairs, offsets=offsets)
 
     def fit(self, counts: CellCounts, dataset: Dataset | None = None) -> Parameters:
-        from cltr.affinefit import fit_cells
+        from cltr.clicks.affine_fit import fit_cells
 
         rank, last = pairs(int(np.sqrt(2 * counts.n_cells)))
         start = Affine(0.9 / (rank - last), np.zeros(len(rank)))  # EM never leaves a start at 1
@@ -106,7 +106,7 @@ class UBM(ClickModel):
         return self.fitted
 
     def infer(self, counts: CellCounts, dataset: Dataset | None = None) -> Floats:
-        from cltr.affinefit import infer_cells
+        from cltr.clicks.affine_fit import infer_cells
 
         if self.fitted is not None and self.fitted.networks:
             return self.relevance(dataset)

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from cltr.fitting import Convergence, Parameters
+from cltr.clicks.fit_tools import Convergence, Parameters
 from cltr.types import ClickLog
 from cltr_clickmodels.cascade import Cascade
 from cltr_clickmodels.ccm import CCM

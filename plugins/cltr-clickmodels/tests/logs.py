@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cltr.fitting import add_up
-from cltr.simulation import simulate_sessions
+from cltr.clicks.fit_tools import add_up
+from cltr.clicks.simulation import simulate_sessions
 from cltr.types import Dataset
 
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from logs import fit, judged, simulate
 
-from cltr.clickmodels import PositionBased, TrustBias
-from cltr.clickscores import score_log
+from cltr.clicks.fit_tools import add_up
+from cltr.clicks.models import PositionBased, TrustBias
+from cltr.clicks.scores import score_log
 from cltr.errors import DataError, UnsupportedError, UsageError
-from cltr.fitting import add_up
 from cltr.types import ClickLog
 from cltr_clickmodels.cascade import Cascade
 from cltr_clickmodels.ccm import CCM

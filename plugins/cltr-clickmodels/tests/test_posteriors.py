@@ -4,7 +4,7 @@ import hidden_states as hidden
 import numpy as np
 import pytest
 
-from cltr.affinefit_kernel import expect as expect_cells
+from cltr.kernels.affine_steps import expect as expect_cells
 from cltr_clickmodels.chainfit import expect
 from cltr_clickmodels.counts import count_chain
 from cltr_clickmodels.dbn import satisfied_share

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from logs import fit, judged, simulate
 
-from cltr.clickmodels import Adversarial, PositionBased, TrustBias
+from cltr.clicks.fit_tools import add_up
+from cltr.clicks.models import Adversarial, PositionBased, TrustBias
 from cltr.errors import DataError, OptionError, UnsupportedError
-from cltr.exposure import counted_exposure
-from cltr.fitting import add_up
+from cltr.exposure.exposure import counted_exposure
 from cltr.interfaces import ClickModel
-from cltr.statistics import count_log
 from cltr.types import Affine, ClickData
 from cltr_clickmodels.cascade import Cascade
 from cltr_clickmodels.dbn import DBN
 from cltr_clickmodels.dcm import DCM
 from cltr_clickmodels.reward import ClickModelReward
 from cltr_clickmodels.ubm import UBM
+from tests.counting import count_log
 
 DATASET = judged(n_queries=20)
 RANKS = 1 / np.log2(np.arange(2, 7))

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cltr import enumeration
-from cltr.clickmodels import TrustBias
+from cltr.clicks.models import TrustBias
 from cltr.errors import DataError, UnsupportedError
-from cltr.exposure import counted_exposure
+from cltr.exposure.exposure import counted_exposure
 from cltr.plugins import registry
 from cltr.testing import check_reward
 from cltr.types import ClickData, ClickStatistics, Dataset, Exposure
 from cltr_dr import DM, DR
+from tests import enumeration
 
 SEVERAL = settings(deadline=None, max_examples=40, derandomize=True)
 TOP_K = 3

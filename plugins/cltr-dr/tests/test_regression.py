@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cltr import enumeration
-from cltr.clickmodels import PositionBased, TrustBias
+from cltr.clicks.models import PositionBased, TrustBias
 from cltr.errors import OptionError, UnsupportedError
 from cltr.interfaces import ClickModel
 from cltr.types import ClickData, ClickStatistics, Dataset
 from cltr_dr import DM, DR
 from cltr_dr.regression import Regression
 from cltr_dr.targets import make_targets
+from tests import enumeration
 
 TOP_K = 3
 MODEL = TrustBias()

@@ -47,7 +47,7 @@ class IPS(AffineReward):
     left out, as in the paper).
 
     Example:
-        >>> from cltr.clickmodels import TrustBias
+        >>> from cltr.clicks.models import TrustBias
         >>> from cltr.types import ClickStatistics, Exposure
         >>> statistics = ClickStatistics(
         ...     impressions=np.array([[60, 40], [40, 60]]),

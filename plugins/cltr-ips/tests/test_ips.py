@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cltr import enumeration
-from cltr.clickmodels import Adversarial, PositionBased, TrustBias
+from cltr.clicks.models import Adversarial, PositionBased, TrustBias
 from cltr.errors import DataError, UnsupportedError
 from cltr.plugins import registry
 from cltr.testing import check_reward
 from cltr.types import ClickData, ClickStatistics, Dataset, Exposure
 from cltr_ips import IPS, SNIPS
+from tests import enumeration
 
 SEVERAL = settings(deadline=None, max_examples=40, derandomize=True)
 TOP_K = 3

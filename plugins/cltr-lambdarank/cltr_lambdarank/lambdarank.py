@@ -57,11 +57,11 @@ class LambdaRank(Ranker):
         objective: Objective,
         rng: np.random.Generator,
     ) -> Floats:
-        from cltr_lambdarank import kernels
+        from cltr_lambdarank.kernels import swaps
 
         del rng
         out = np.zeros(scores.shape)
-        kernels.gradient(
+        swaps.gradient(
             np.ascontiguousarray(scores, dtype=np.float64),
             mask.sum(-1),
             np.argsort(np.where(mask, -scores, np.inf), axis=-1, kind="stable"),

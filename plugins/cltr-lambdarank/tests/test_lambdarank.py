@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cltr.estimators import Plain
 from cltr.interfaces import Objective
+from cltr.objectives.plain import Plain
+from cltr.objectives.prpo import PRPO
 from cltr.policies import Deterministic
-from cltr.prpo import PRPO
 from cltr.types import Exposure, Lists
 from cltr_lambdarank import LambdaLoss, LambdaRank
 from cltr_lambdarank.lambdarank import gain_table
@@ -92,7 +92,7 @@ def scores_of(ranking):
 @pytest.mark.parametrize("rank_weights", [DCG[:3], DCG[:1], DCG[:6], np.array([0.3, 1.0, -0.5])])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_swap_difference_is_that_of_enumerated_values(name, rank_weights):
-    from cltr_lambdarank.kernels import swap_difference
+    from cltr_lambdarank.kernels.swaps import swap_difference
 
     objective = problem(name, np.zeros(4), rank_weights)[-1]
     gains = gain_table(objective, rank_weights)[0]
@@ -181,7 +181,7 @@ def test_plateaus_are_left_alone(ranker):
 @given(seed=st.integers(0, 10**6), ranking=st.permutations(range(5)), top_k=st.integers(1, 6))
 @SEVERAL
 def test_no_swap_gains_at_clip_one_from_the_logging_ranking(seed, ranking, top_k):
-    from cltr_lambdarank.kernels import swap_difference
+    from cltr_lambdarank.kernels.swaps import swap_difference
 
     scores, mask, rank_weights, objective = problem(
         "plain", scores_of(ranking), DCG[:top_k], seed=seed

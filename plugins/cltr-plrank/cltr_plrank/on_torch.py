@@ -1,12 +1,12 @@
 r"""PL-Rank-3 in plain torch, for any device: rankings by perturbed scores, estimates by sums.
 
-The formula is that of ``cltr_plrank.kernels``; :math:`S_K` is summed over the documents that are
-not ranked, so that nothing cancels on peaked policies.
+The formula is that of ``cltr_plrank.kernels.sampled``; :math:`S_K` is summed over the documents
+that are not ranked, so that nothing cancels on peaked policies.
 """
 
 from typing import TYPE_CHECKING
 
-from cltr_plrank.kernels import FLOOR, WIDEST_GAP
+from cltr_plrank.kernels.sampled import FLOOR, WIDEST_GAP
 
 if TYPE_CHECKING:
     import torch

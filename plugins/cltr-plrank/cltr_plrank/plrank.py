@@ -187,10 +187,10 @@ def pl_rank(
     scores: Floats, mask: Booleans, rank_weights: Floats, rankings: Integers, *, labels: Floats
 ) -> Floats:
     """The estimate of PL-Rank-3, ``[queries, docs]``, compiled."""
-    from cltr_plrank import kernels
+    from cltr_plrank.kernels import sampled as kernel
 
     out = np.zeros(scores.shape)
-    kernels.pl_rank(
+    kernel.pl_rank(
         np.ascontiguousarray(scores, np.float64),
         mask.sum(-1),
         falling_order(scores, mask),

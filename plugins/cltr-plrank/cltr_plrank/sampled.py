@@ -73,10 +73,10 @@ def returns_to_go(rankings: Integers, labels: Floats, rank_weights: Floats) -> F
         >>> returns_to_go(np.array([[[2, 0], [0, 1]]]), labels, weights)
         array([[[4.5, 0.5], [2. , 1. ]]])
     """
-    from cltr_plrank import kernels
+    from cltr_plrank.kernels import sampled as kernel
 
     out = np.empty(rankings.shape)
-    kernels.returns(rankings, _floats(labels), _floats(rank_weights), out)
+    kernel.returns(rankings, _floats(labels), _floats(rank_weights), out)
     return out
 
 
@@ -115,11 +115,11 @@ def project(
         labels: :math:`\rho`, ``[queries, docs]``; 0 if left out.
         by_document: sum for every document alone, O(K D) a ranking instead of O(K).
     """
-    from cltr_plrank import kernels
+    from cltr_plrank.kernels import sampled as kernel
 
-    kernel = kernels.gradient_by_document if by_document else kernels.gradient
+    gradient = kernel.gradient_by_document if by_document else kernel.gradient
     out = np.zeros(scores.shape)
-    kernel(
+    gradient(
         _floats(scores),
         mask.sum(-1),
         falling_order(scores, mask),

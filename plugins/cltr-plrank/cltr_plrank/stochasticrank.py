@@ -70,7 +70,7 @@ class StochasticRank(Ranker):
         objective: Objective,
         rng: np.random.Generator,
     ) -> Floats:
-        from cltr_plrank import conditional
+        from cltr_plrank.kernels import conditional
 
         gaussian = self.options.noise == "gaussian"
         draw = self._gaussian_tops if gaussian else self._gumbel_tops
@@ -85,7 +85,7 @@ class StochasticRank(Ranker):
         self, scores: Floats, mask: Booleans, depth: int, rng: np.random.Generator
     ) -> tuple[Floats, Integers, Floats]:
         """Scores, and the top documents with their noisy scores, in units of sigma."""
-        from cltr_plrank import conditional
+        from cltr_plrank.kernels import conditional
 
         own = np.where(mask, scores, 0.0) / self.options.sigma
         rankings = np.empty((len(scores), self.options.samples, depth), np.int64)
@@ -98,7 +98,7 @@ class StochasticRank(Ranker):
         self, scores: Floats, mask: Booleans, depth: int, rng: np.random.Generator
     ) -> tuple[Floats, Integers, Floats]:
         """Rates of the clocks, and the first documents with their arrival times."""
-        from cltr_plrank import conditional
+        from cltr_plrank.kernels import conditional
 
         rankings = sample_rankings(
             scores, mask, top_k=depth, n_samples=self.options.samples, rng=rng

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cltr import enumeration
-from cltr.estimators import Plain
 from cltr.interfaces import Estimator, Objective
-from cltr.prpo import PRPO
+from cltr.objectives.plain import Plain
+from cltr.objectives.prpo import PRPO
 from cltr.types import Exposure
+from tests import enumeration
 
 WEIGHTS = {
     "dcg": 1 / np.log2(np.arange(2, 8)),

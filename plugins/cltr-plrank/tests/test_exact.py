@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cltr.prpo import PRPO
+from cltr.objectives.prpo import PRPO
 from cltr_plrank import Placement, PLRank, PLRank1, PLRank2, Reinforce
 
 ONE_RANKING = {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cltr.estimators import Plain
 from cltr.interfaces import Objective
+from cltr.objectives.plain import Plain
 from cltr.policies import PlackettLuce
 from cltr.types import Exposure, Lists
 from cltr_plrank import Placement, PLRank, PLRank1, PLRank2, Reinforce, StochasticRank

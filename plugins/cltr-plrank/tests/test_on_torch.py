@@ -14,7 +14,7 @@ DCG = 1 / np.log2(np.arange(2, 7))
 
 def batch(scale: float, *, rows: int = 6, width: int = 12, seed: int = 0):
     """Padded scores, a list of one and one of none among them, and an objective."""
-    from cltr.estimators import Plain
+    from cltr.objectives.plain import Plain
 
     rng = np.random.default_rng(seed)
     lengths = np.concatenate([[0, 1, 3], rng.integers(4, width + 1, rows - 3)])

@@ -15,7 +15,7 @@ NODES, NODE_WEIGHTS = np.polynomial.laguerre.laggauss(24)
 
 def expected_gumbel_gradient(problem):
     """The mean over every ranking, and over the gaps between arrivals by quadrature."""
-    from cltr_plrank import conditional
+    from cltr_plrank.kernels import conditional
 
     n = len(problem.scores)
     deeper = np.append(problem.rank_weights, 0.0)

@@ -54,8 +54,8 @@ class Safe(Estimator):
 
     Example:
         >>> import numpy as np
-        >>> from cltr.clickmodels import PositionBased
-        >>> from cltr.rewards import Naive
+        >>> from cltr.clicks.models import PositionBased
+        >>> from cltr.objectives.rewards import Naive
         >>> class Bounded(Naive):
         ...     variance_factor = 1.0
         >>> safe = Safe(reward=Bounded(), confidence=0.5)

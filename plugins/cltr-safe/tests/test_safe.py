@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cltr import enumeration
-from cltr.clickmodels import PositionBased, TrustBias
+from cltr.clicks.models import PositionBased, TrustBias
 from cltr.errors import OptionError, UnsupportedError
 from cltr.interfaces import EstimatorContext, Objective
+from cltr.objectives.rewards import Labels, Naive
 from cltr.plugins import registry
 from cltr.policies import PlackettLuce
-from cltr.rewards import Labels, Naive
 from cltr.testing import check_estimator
 from cltr.types import Exposure, Lists
 from cltr_safe import Safe
+from tests import enumeration
 
 SEVERAL = settings(deadline=None, max_examples=40, derandomize=True)
 PAPER = TrustBias()

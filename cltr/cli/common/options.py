@@ -1,0 +1,141 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Count(click.ParamType):  # type: ignore[type-arg]
+    """A whole number, also written 1e5."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f"'{value}' is not a number such as 100000 or 1e5", param, ctx)
+        if not (1 <= number <= 1e15 and number == int(number)):
+            self.fail(f"'{value}' is not a whole number of at least 1", param, ctx)
+        return int(number)
+
+
+def shared(command: Command) -> Command:
+    """``--json``, ``--plugin`` and ``--verbose``, on every command."""
+    for option in (
+        click.option("--verbose", is_flag=True, help="Show the traceback of an error."),
+        click.option(
+            "--plugin",
+            "plugin_files",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            metavar="FILE.py",
+            help="Load a plugin from a plain file; may be repeated.",
+            callback=_load_plugins,
+            is_eager=True,
+            expose_value=False,
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+    ):
+        command = option(command)
+    return command
+
+
+PLUGIN_FILES = "cltr.plugin_files"
+"""Where a command's context keeps what ``--plugin`` named."""
+
+
+def _load_plugins(ctx: click.Context, param: click.Parameter, value: tuple[Path, ...]) -> None:
+    del param
+    ctx.meta[PLUGIN_FILES] = value
+    if value:
+        from cltr.plugins import load_file
+
+        for path in value:
+            load_file(path)
+
+
+def plugin_files() -> tuple[Path, ...]:
+    """The files that ``--plugin`` named, for processes that must load them too."""
+    files: tuple[Path, ...] = click.get_current_context().meta.get(PLUGIN_FILES, ())
+    return files
+
+
+def warn_about_plugins() -> None:
+    """One line for each plugin that failed or clashes, to stderr."""
+    from cltr.plugins import registry
+
+    for line in registry().warnings():
+        click.echo(f"Warning: {line}", err=True)
+
+
+def run_options(command: Command) -> Command:
+    """What a run is composed of; only given flags reach the run file."""
+    for option in reversed(_RUN_OPTIONS):
+        command = option(command)
+    return command
+
+
+_RUN_OPTIONS = (
+    click.option("--data", metavar="FILE", help="Data set from 'cltr data import'.  [demo]"),
+    click.option("--click-model", metavar="NAME", help="Assumed click model.  [trust-bias]"),
+    click.option("--users", metavar="NAME", help="Simulated users.  [the assumed click model]"),
+    click.option("--scorer", metavar="NAME", help="What scores documents.  [mlp]"),
+    click.option("--top-k", type=Count(), help="Displayed ranks and cut of the metric.  [5]"),
+    click.option(
+        "-n",
+        "--interactions",
+        type=Count(),
+        help="Training interactions to simulate, also 1e5.  [100000]",
+    ),
+    click.option("--seed", type=click.IntRange(min=0), help="Decides all random choices.  [1]"),
+    click.option(
+        "-o",
+        "assignments",
+        multiple=True,
+        metavar="ROLE.KEY=VALUE",
+        help="Option of a component, such as estimator.clip=100/N; may be repeated.",
+    ),
+    click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Take values from a run file; flags come on top.",
+    ),
+)
+
+
+def gather(
+    flags: dict[str, Any], assignments: tuple[str, ...], config: Path | None
+) -> dict[str, Any]:
+    """Run file, then flags, then ``-o``, each on top of the one before."""
+    from cltr.experiment.config import TABLES, RunConfig, parse_assignments, table_of
+
+    values = RunConfig.load(config) if config else {}
+    for key, value in flags.items():
+        if value is None:
+            continue
+        if key in TABLES:
+            before = table_of(values, key)
+            values[key] = before if before.get("name") == value else {"name": value}
+        else:
+            values[key] = value
+    for table, options in parse_assignments(assignments).items():
+        values[table] = _default_name(table, values) | table_of(values, table) | options
+    return values
+
+
+def _default_name(table: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The table's default component, so that an option alone does not need a name beside it."""
+    from cltr.experiment.config import RunConfig, table_of
+
+    if table == "users":  # as assumed, unless told otherwise
+        assumed = RunConfig.model_fields["click_model"].default.name
+        return {"name": table_of(values, "click_model").get("name", assumed)}
+    default = RunConfig.model_fields[table].default
+    name = getattr(default, "name", None)
+    return {"name": name} if name else {}

@@ -1,1 +1,0 @@
-"""``cltr fit``: click models fitted to a log, compared on held-out clicks, kept in files."""

@@ -1,0 +1,1 @@
+"""Click models: simulate users, fit models to logs, score and test them."""

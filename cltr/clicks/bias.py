@@ -1,0 +1,146 @@
+"""What a log says of position and trust bias, and how surely: fitted, harvested, with intervals."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cltr.clicks.fit_data import FitData
+from cltr.clicks.harvesting import adjacent_chain, all_pairs, pivot, randomised
+from cltr.clicks.intervals import (
+    BiasEstimator,
+    Interval,
+    bias_estimator,
+    bootstrap,
+    ranges,
+    relations,
+)
+from cltr.errors import CltrError, DataError
+from cltr.interfaces import ClickModel
+from cltr.types import Affine, ClickLog, ClickStatistics, Floats
+
+RESAMPLES = 200
+"""Draws of queries for intervals."""
+CONFIDENCE = 0.95
+STEPS = 200
+"""Most steps of EM in each draw: it starts where the fit ended."""
+FINE, ROUGH = 1e-13, 1e-10
+"""Tolerance of all pairs: for the estimate, and for each of the draws around it."""
+
+Tick = Callable[[], None]
+"""Called after each draw of queries."""
+
+
+def affine_of(model: ClickModel, top_k: int) -> Affine | None:
+    """Examination and trust by rank, or None where clicks are not affine in relevance."""
+    try:
+        return model.affine(top_k)
+    except CltrError:
+        return None
+
+
+def bias_of(
+    model: ClickModel, source: FitData, *, intervals: bool = False, tick: Tick = lambda: None
+) -> dict[str, Any] | None:
+    """Examination and trust of a fitted affine model: what is determined, and how well.
+
+    Args:
+        model: fitted.
+        source: what it was fitted to.
+        intervals: whether to draw queries anew and fit again.
+        tick: for progress.
+    """
+    affine = affine_of(model, source.top_k)
+    fitted = model.fitted
+    if affine is None or fitted is None or "examination" not in fitted.shared:
+        return None
+    found: dict[str, Any] = {
+        "examination": affine.examination.tolist(),
+        "trust": affine.trust.tolist(),
+        **{key: value.tolist() for key, value in relations(affine)._asdict().items()},
+    }
+    statistics = source.statistics[0]
+    if (affine.trust > 0).any():
+        seen = statistics.impressions.sum(-1) > 0
+        allowed = ranges(affine, model.relevance()[seen])
+        found["ranges"] = {
+            name: {"low": low.tolist(), "high": high.tolist()}
+            for name, (low, high) in allowed.items()
+        }
+    if intervals:
+        few = min(model.options.iterations, STEPS)
+        estimate = bias_estimator(affine, model.options.model_copy(update={"iterations": few}))
+        found["intervals"] = _plain(_drawn(estimate, statistics, source.seed, tick))
+    return found
+
+
+def harvested(
+    source: FitData, *, intervals: bool = False, tick: Tick = lambda: None
+) -> dict[str, Any]:
+    """Examination against the first rank by each way of harvesting that the log allows."""
+    statistics = source.whole
+    which = source.random_ranks()
+    random = bool(which.any() and statistics.clicks[which].sum() > 0)
+
+    def estimate(drawn: ClickStatistics, tolerance: float = ROUGH) -> dict[str, Floats]:
+        found = {"pivot": pivot(drawn), "adjacent_chain": adjacent_chain(drawn)}
+        try:
+            found["all_pairs"] = all_pairs(drawn, tolerance=tolerance)
+        except DataError:
+            found["all_pairs"] = np.full(drawn.top_k, np.nan)
+        if random:
+            found["randomised"] = randomised(drawn, which)
+        return found
+
+    result: dict[str, Any] = {
+        key: each.tolist() for key, each in estimate(statistics, FINE).items()
+    }
+    if intervals:
+        result["intervals"] = _plain(_drawn(estimate, statistics, source.seed, tick))
+    return result
+
+
+def examination_by_rank(model: ClickModel, source: FitData) -> Floats | None:
+    r"""How much of what is shown at each rank is examined under a fitted model, ``[K]``.
+
+    Examination itself where clicks are affine; elsewhere clicks that the model expects on held-out
+    lists, over those that it would expect if users examined all that they were shown:
+    :math:`\sum_i P(C_{ir}=1) / \sum_i a_{ir}`. None for a model without relevance.
+    """
+    affine = affine_of(model, source.top_k)
+    if affine is not None:
+        return affine.examination
+    tables = model.fitted.documents if model.fitted else {}
+    if not tables or not source.has_sessions:
+        return None
+    attraction = tables.get("attraction", next(iter(tables.values())))
+    clicks = possible = np.zeros(source.top_k)
+    for chunk in source.to_score():
+        clicks = clicks + model.predict(chunk).sum(0)
+        possible = possible + _attraction(attraction, chunk)
+    unknown = np.full(len(clicks), np.nan)
+    shares: Floats = np.divide(clicks, possible, out=unknown, where=possible > 0)
+    return shares
+
+
+def _attraction(values: Floats, chunk: ClickLog) -> Floats:
+    total: Floats = np.where(chunk.documents >= 0, values[chunk.documents], 0.0).sum(0)
+    return total
+
+
+def _drawn(
+    estimate: BiasEstimator, statistics: ClickStatistics, seed: int, tick: Tick
+) -> dict[str, Interval]:
+    def watched(drawn: ClickStatistics) -> Any:
+        found = estimate(drawn)
+        tick()
+        return found
+
+    return bootstrap(watched, statistics, resamples=RESAMPLES, confidence=CONFIDENCE, seed=seed)
+
+
+def _plain(intervals: dict[str, Interval]) -> dict[str, Any]:
+    return {
+        name: {"low": interval.low.tolist(), "high": interval.high.tolist()}
+        for name, interval in intervals.items()
+    }

@@ -1,0 +1,147 @@
+r"""What clicks determine of position and trust bias, and how well: relations, ranges, intervals.
+
+Clicks leave the scale of relevance open (:mod:`cltr.clicks.affine_fit`). Three honest answers:
+
+- **relations**: how the click probability at rank k follows from that at the first rank,
+  :math:`p_k = \text{slope}_k\, p_1 + \text{intercept}_k`, which every scale agrees on;
+- **ranges**: all examination and trust that explain the clicks as well with relevance in [0, 1];
+- **intervals**: of anything, by the bootstrap over queries, since interactions of one query share
+  its documents and are not independent.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cltr.clicks.fit_tools import FitOptions
+from cltr.types import Affine, ClickStatistics, Floats
+
+
+class Relation(NamedTuple):
+    r""":math:`\alpha_k/\alpha_1` and :math:`\beta_k - \beta_1\alpha_k/\alpha_1`, ``[K]`` each."""
+
+    slope: Floats
+    intercept: Floats
+
+
+def relations(affine: Affine) -> Relation:
+    """The click probability at each rank as a function of that at the first.
+
+    NaN where relevance changes nothing at the first rank.
+
+    Example:
+        >>> relations(Affine(np.array([0.4, 0.2]), np.array([0.5, 0.3])))
+        Relation(slope=array([1. , 0.5]), intercept=array([0.  , 0.05]))
+    """
+    first = affine.examination[0]
+    slope = affine.examination / first if first > 0 else np.full(len(affine.trust), np.nan)
+    return Relation(slope, affine.trust - slope * affine.trust[0])
+
+
+class Range(NamedTuple):
+    """Lowest and highest values, ``[K]`` each."""
+
+    low: Floats
+    high: Floats
+
+
+def ranges(affine: Affine, relevance: Floats) -> dict[str, Range]:
+    r"""All values that explain the clicks as well, given that relevance lies in [0, 1].
+
+    :math:`\beta + m\alpha` for every m from where some trust would fall below 0 up to the lowest
+    relevance, and :math:`\alpha + \beta` likewise from the highest relevance up to where some
+    click probability would exceed 1.
+
+    Example:
+        >>> found = ranges(Affine(np.array([0.5]), np.array([0.2])), np.array([0.1, 0.8]))
+        >>> found["trust"].low.round(2), found["trust"].high.round(2)
+        (array([0.]), array([0.25]))
+        >>> found["examination + trust"].low.round(2), found["examination + trust"].high.round(2)
+        (array([0.6]), array([1.]))
+    """
+    examination, trust = affine
+    used = examination > 0
+    ratio, room = trust[used] / examination[used], (1.0 - trust[used]) / examination[used]
+    lowest = -float(ratio.min(initial=np.inf)) if used.any() else 0.0
+    highest = float(room.min(initial=np.inf)) if used.any() else 1.0
+
+    def at(scale: float) -> Floats:
+        return trust + scale * examination
+
+    return {
+        "trust": Range(at(lowest), at(max(lowest, float(relevance.min())))),
+        "examination + trust": Range(at(min(highest, float(relevance.max()))), at(highest)),
+    }
+
+
+class Interval(NamedTuple):
+    """An estimate with its interval, ``[K]`` each."""
+
+    estimate: Floats
+    low: Floats
+    high: Floats
+
+
+BiasEstimator = Callable[[ClickStatistics], Mapping[str, Floats]]
+
+
+def bootstrap(
+    estimate: BiasEstimator,
+    statistics: ClickStatistics,
+    *,
+    resamples: int = 200,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """Percentile intervals of whatever is estimated from clicks, over queries drawn anew.
+
+    Args:
+        estimate: from statistics to estimates by name.
+        statistics: clicks and impressions by rank.
+        resamples: how often queries are drawn, with replacement.
+        confidence: nominal coverage of each interval.
+        seed: of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    seen = np.flatnonzero(statistics.displays)
+    drawn: dict[str, list[Floats]] = {}
+    for _ in range(resamples):
+        times = np.zeros(len(statistics.displays), np.int64)
+        times[seen] = rng.multinomial(len(seen), np.full(len(seen), 1.0 / len(seen)))
+        for name, values in estimate(repeat_queries(statistics, times)).items():
+            drawn.setdefault(name, []).append(values)
+    tail = (1.0 - confidence) / 2
+    return {
+        name: Interval(np.asarray(values), *np.quantile(drawn[name], [tail, 1.0 - tail], axis=0))
+        for name, values in estimate(statistics).items()
+    }
+
+
+def repeat_queries(statistics: ClickStatistics, times: np.ndarray) -> ClickStatistics:
+    """Each query's counts, so many times; ``[queries]``."""
+    by_document = np.repeat(times, np.diff(statistics.offsets))[:, None]
+    return replace(
+        statistics,
+        impressions=statistics.impressions * by_document,
+        clicks=statistics.clicks * by_document,
+        displays=statistics.displays * times,
+    )
+
+
+def bias_estimator(start: Affine, options: FitOptions) -> BiasEstimator:
+    """Examination, trust, slope and intercept by rank, for :func:`bootstrap`.
+
+    Args:
+        start: where each fit starts: best the values fitted to all queries. Trust 0 stays 0.
+        options: how it is fitted; relevance is a table.
+    """
+    from cltr.clicks.affine_fit import fit_affine
+    from cltr.clicks.counts import CellCounts
+
+    def estimate(statistics: ClickStatistics) -> dict[str, Floats]:
+        found = fit_affine(CellCounts.of_statistics(statistics), start, options).affine
+        return found._asdict() | relations(found)._asdict()
+
+    return estimate

@@ -1,0 +1,228 @@
+"""Several click models fitted to one log, compared on the same held-out clicks, and kept."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cltr.clicks.bias import RESAMPLES, affine_of, bias_of, examination_by_rank, harvested
+from cltr.clicks.fit_data import FitData
+from cltr.clicks.fit_tools import add_up, watched
+from cltr.clicks.model_file import save_click_model
+from cltr.clicks.plots import check_picture, draw_fit
+from cltr.clicks.scores import ClickScores, difference, score_chunk, score_statistics
+from cltr.errors import DataError, UsageError
+from cltr.files.storage import finite, make_folder, write_beside
+from cltr.interfaces import ClickModel
+from cltr.types import ClickLog
+
+
+class FitProgress:
+    """Told what is going on; this one says nothing."""
+
+    def stage(self, text: str, total: int | None = None) -> None:
+        """A new stage begins."""
+
+    def advance(self, n: int = 1) -> None:
+        """So many more are done."""
+
+    def note(self, text: str) -> None:
+        """How it goes."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where to write."""
+
+    models: Path | None = None
+    """A folder, or for a single model a file that ends in .h5."""
+    picture: Path | None = None
+
+    @property
+    def is_file(self) -> bool:
+        return self.models is not None and self.models.suffix == ".h5"
+
+    def model(self, name: str) -> Path | None:
+        """The file of a model."""
+        if self.models is None or self.is_file:
+            return self.models
+        return self.models / f"{name}.h5"
+
+    def check(self, n_models: int) -> None:
+        """Refuse now what would fail after the work."""
+        if self.is_file and n_models > 1:
+            raise UsageError(
+                f"--out {self.models}: is one file, and {n_models} models are fitted; name a folder"
+            )
+        if self.picture is not None:
+            check_picture(self.picture)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One fitted model, and how well it predicts held-out clicks."""
+
+    model: ClickModel
+    scores: ClickScores
+    seconds: float
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+def fit_models(
+    source: FitData,
+    models: Sequence[ClickModel],
+    *,
+    intervals: bool = False,
+    outputs: Outputs | None = None,
+    progress: FitProgress | None = None,
+) -> dict[str, Any]:
+    """Fit, score, compare and save; a report ready for JSON, models from best to worst.
+
+    Args:
+        source: what to fit to.
+        models: not fitted yet, each of another name.
+        intervals: bootstrap intervals over queries for position and trust bias.
+        outputs: where to write models and picture.
+        progress: told how it goes.
+    """
+    outputs, progress = outputs or Outputs(), progress or FitProgress()
+    began = time.perf_counter()
+    outputs.check(len(models))
+    _check(source, models)
+    fits = [_fit(source, model, intervals=intervals, progress=progress) for model in models]
+    fits.sort(key=lambda one: -one.scores.log_likelihood)
+    total = RESAMPLES + 1 if intervals else None
+    progress.stage("position bias", total)
+    report: dict[str, Any] = {
+        "log": str(source.path),
+        "data": source.dataset.name,
+        "top_k": source.top_k,
+        "seed": source.seed,
+        "sessions": source.has_sessions,
+        "n_interactions": {
+            "fitted": source.statistics[0].n_interactions,
+            "held_out": source.statistics[1].n_interactions,
+        },
+        "queries": int((source.whole.displays > 0).sum()),
+        "held_out": "validation interactions" if source.alone else "a random fifth",
+        "models": [_describe(one, fits[0], outputs) for one in fits],
+        "harvested": harvested(source, intervals=intervals, tick=progress.advance),
+        "winner": fits[0].model.name,
+        "affine_winner": next(
+            (one.model.name for one in fits if _correctable(one.model, source.top_k)), None
+        ),
+    }
+    _write(report, fits, outputs)
+    return report | {"seconds": round(time.perf_counter() - began, 3)}
+
+
+def _check(source: FitData, models: Sequence[ClickModel]) -> None:
+    names = [model.name for model in models]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UsageError(f"--click-model {twice} is given twice; fit it once")
+    for model in models:
+        if type(model).fit is ClickModel.fit:
+            raise UsageError(f"click model '{model.name}' cannot be fitted; it has fixed values")
+        if needs_sessions(model) and not source.has_sessions:
+            raise DataError(
+                f"{source.path}: click model '{model.name}' is fitted to interactions, and the log "
+                "holds counts only; keep them with cltr simulate --sessions or cltr ingest "
+                "--sessions, or fit pbm or trust-bias"
+            )
+
+
+def needs_sessions(model: ClickModel) -> bool:
+    """Whether counts by rank are too little to fit the model, or to score it."""
+    return model.needs_sessions or not model.independent
+
+
+def _fit(source: FitData, model: ClickModel, *, intervals: bool, progress: FitProgress) -> Fit:
+    began = time.perf_counter()
+    fitted, held = source.statistics
+    if source.has_sessions:
+        progress.stage(f"{model.name}: count", fitted.n_interactions)
+        offsets = source.dataset.offsets
+        chunks = _watched(source.to_fit(), progress.advance)
+        counts = add_up(model.count(chunk, offsets) for chunk in chunks)
+    else:
+        counts = fitted
+    progress.stage(f"{model.name}: fit")
+    with watched(lambda steps, value: progress.note(f"step {steps}, objective {value:,.1f}")):
+        model.fit(counts, source.dataset)
+    seconds = time.perf_counter() - began
+    if source.has_sessions:
+        progress.stage(f"{model.name}: score", held.n_interactions)
+        n_queries = source.dataset.n_queries
+        chunks = _watched(source.to_score(), progress.advance)
+        scores = add_up(score_chunk(model, chunk, n_queries=n_queries) for chunk in chunks)
+        assert scores is not None
+    else:
+        scores = score_statistics(model, held)
+    if intervals and affine_of(model, source.top_k) is not None:
+        progress.stage(f"{model.name}: draws", RESAMPLES + 1)
+    examination = examination_by_rank(model, source)
+    extras = {
+        "examination": None if examination is None else examination.tolist(),
+        "bias": bias_of(model, source, intervals=intervals, tick=progress.advance),
+        "affine": _correctable(model, source.top_k),
+    }
+    return Fit(model, scores, seconds, extras)
+
+
+def _watched(chunks: Iterator[ClickLog], advance: Callable[[int], None]) -> Iterator[ClickLog]:
+    for chunk in chunks:
+        yield chunk
+        advance(len(chunk))
+
+
+def _correctable(model: ClickModel, top_k: int) -> bool:
+    """Whether ips, dr and safe can correct with it."""
+    return affine_of(model, top_k) is not None
+
+
+def _describe(fit: Fit, best: Fit, outputs: Outputs) -> dict[str, Any]:
+    model, scores = fit.model, fit.scores
+    assert model.fitted is not None
+    convergence = model.fitted.convergence
+    behind = difference(fit.scores, best.scores)
+    path = outputs.model(model.name)
+    return {
+        "name": model.name,
+        "options": model.options.model_dump(mode="json"),
+        "log_likelihood": scores.log_likelihood,
+        "against_winner": behind._asdict(),
+        "perplexity": scores.perplexity,
+        "perplexity_by_rank": scores.perplexity_by_rank.tolist(),
+        "conditional_perplexity": scores.conditional_perplexity,
+        "conditional_perplexity_by_rank": scores.conditional_perplexity_by_rank.tolist(),
+        "converged": convergence.converged,
+        "steps": len(convergence.objective),
+        "objective": float(convergence.objective[-1]) if len(convergence.objective) else None,
+        "notes": list(convergence.notes),
+        "shared": {name: values.tolist() for name, values in model.fitted.shared.items()},
+        **fit.extras,
+        "seconds": round(fit.seconds, 3),
+        "file": None if path is None else str(path),
+    }
+
+
+def _write(report: dict[str, Any], fits: list[Fit], outputs: Outputs) -> None:
+    folder = None if outputs.models is None or outputs.is_file else outputs.models
+    if folder is not None:
+        make_folder(folder)
+    for fit in fits:
+        path = outputs.model(fit.model.name)
+        if path is not None:
+            save_click_model(path, fit.model)
+    picture = outputs.picture or (folder / "examination.png" if folder else None)
+    report["picture"] = None if picture is None else str(picture)
+    report["out"] = None if outputs.models is None else str(outputs.models)
+    if picture is not None:
+        draw_fit(finite(report), picture)
+    if folder is not None:
+        with write_beside(folder / "fit.json") as partial:
+            text = json.dumps(finite(report), indent=2, allow_nan=False)
+            partial.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Data sets: import judged queries from files, open the result, the embedded demo data."""

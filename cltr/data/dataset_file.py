@@ -1,0 +1,180 @@
+"""A judged data set at rest: one HDF5 file, opened in milliseconds whatever its size.
+
+It holds the fields of :class:`cltr.types.Dataset` as plain contiguous arrays, which are mapped into
+memory and read only where they are used. Queries stand in the order train, valid, test. Ids are
+text, one row of Unicode code points each, so that they too can be mapped.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.data.normalization import NORMALIZATIONS, Normalization
+from cltr.errors import DataError
+from cltr.files.fingerprints import Fingerprint
+from cltr.files.schema import Member
+from cltr.files.storage import attribute, create_h5, map_array, open_h5
+from cltr.files.text import code_points, text_of
+from cltr.types import SPLITS, Dataset, Floats, Integers
+
+FORMAT = "cltr-dataset"
+_FITTED = ("normalization/center", "normalization/scale")
+MEMBERS = {
+    "features": Member("<f4", ("documents", "features")),
+    "labels": Member("<f8", ("documents",)),
+    "offsets": Member("<i8", ("queries+1",)),
+    "query_ids": Member("<u4", ("queries", "width of query ids")),
+    "document_ids": Member("<u4", ("documents", "width of document ids")),
+    "splits": Member("<i8", (len(SPLITS), 2)),
+    **{name: Member("<f8", ("features",)) for name in _FITTED},
+}
+
+
+class DatasetWriter:
+    """Fills a new file: what belongs to documents block by block, the rest at once."""
+
+    def __init__(
+        self, file: h5py.File, *, n_documents: int, n_features: int, id_width: int
+    ) -> None:
+        self._file = file
+        self._fingerprint = Fingerprint()
+        self._done = 0
+        for name, *width in (("features", n_features), ("labels",), ("document_ids", id_width)):
+            file.create_dataset(name, (n_documents, *width), MEMBERS[str(name)].dtype)
+
+    def append(
+        self, features: NDArray[np.float32], labels: Floats, document_ids: NDArray[np.str_]
+    ) -> None:
+        """Add the next documents."""
+        rows = slice(self._done, self._done + len(labels))
+        self._done = rows.stop
+        width = self._file["document_ids"].shape[1]
+        for name, values in (
+            ("features", features),
+            ("labels", labels),
+            ("document_ids", code_points(document_ids, width)),
+        ):
+            self._file[name][rows] = values
+            self._fingerprint.update(name, values)
+
+    def finish(
+        self,
+        *,
+        offsets: Integers,
+        query_ids: NDArray[np.str_],
+        splits: Mapping[str, tuple[int, int]],
+        normalization: Normalization,
+        name: str,
+        highest_grade: float,
+        about: Mapping[str, Any],
+    ) -> None:
+        """Add what is known of the whole; ``about`` is anything that JSON can hold."""
+        arrays: dict[str, NDArray[Any]] = {
+            "offsets": offsets.astype(np.int64),
+            "query_ids": code_points(query_ids),
+            "splits": np.array([splits[split] for split in SPLITS], np.int64),
+        }
+        if len(normalization.center):
+            arrays |= dict(zip(_FITTED, (normalization.center, normalization.scale), strict=True))
+        for member, values in arrays.items():
+            self._file.create_dataset(member, data=values)
+            self._fingerprint.update(member, values)
+        self._file.attrs.update(
+            name=name,
+            highest_grade=float(highest_grade),
+            normalization=normalization.name,
+            fingerprint=self._fingerprint.text(),
+            about=json.dumps(about),
+        )
+
+
+def save_dataset(dataset: Dataset, path: Path | str) -> None:
+    """Write a data set that is in memory, such as the demo data or one of your own making.
+
+    Example:
+        >>> import tempfile
+        >>> from cltr.data.demo import demo_dataset
+        >>> path = Path(tempfile.mkdtemp()) / "demo.h5"
+        >>> save_dataset(demo_dataset(), path)
+        >>> open_dataset(path).n_queries
+        700
+    """
+    ids = dataset.document_ids.astype(str)
+    with create_h5(path, format=FORMAT) as file:
+        writer = DatasetWriter(
+            file,
+            n_documents=dataset.n_documents,
+            n_features=dataset.n_features,
+            id_width=ids.dtype.itemsize // 4,
+        )
+        writer.append(dataset.features, dataset.labels, ids)
+        writer.finish(
+            offsets=dataset.offsets,
+            query_ids=dataset.query_ids.astype(str),
+            splits={split: dataset.splits.get(split, (0, 0)) for split in SPLITS},
+            normalization=dataset.normalization or Normalization(),
+            name=dataset.name,
+            highest_grade=dataset.highest_grade,
+            about={},
+        )
+
+
+def open_dataset(path: Path | str) -> Dataset:
+    """Open a data set file: checked, and mapped rather than read."""
+    path = Path(path)
+    with open_h5(path, format=FORMAT, members=MEMBERS, optional=_FITTED) as file:
+        arrays = {name: map_array(file[name]) for name in MEMBERS if name in file}
+        dataset = Dataset(
+            features=arrays["features"],
+            labels=arrays["labels"],
+            offsets=arrays["offsets"],
+            query_ids=text_of(path, "query_ids", arrays["query_ids"]),
+            document_ids=text_of(path, "document_ids", arrays["document_ids"]),
+            splits=dict(zip(SPLITS, map(tuple, arrays["splits"].tolist()), strict=True)),
+            highest_grade=attribute(file, "highest_grade", float, path=path),
+            name=attribute(file, "name", str, path=path),
+            fingerprint=attribute(file, "fingerprint", str, path=path),
+            normalization=_normalization(path, file, arrays),
+        )
+    _check(path, dataset)
+    return dataset
+
+
+def about_dataset(path: Path | str) -> dict[str, Any]:
+    """What was noted when the file was written: its sources, and what was decided."""
+    with open_h5(path, format=FORMAT, members=MEMBERS, optional=_FITTED) as file:
+        text = attribute(file, "about", str, path=path)
+    try:
+        about = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{path}: attribute 'about' is not JSON") from error
+    return about if isinstance(about, dict) else {}
+
+
+def _normalization(path: Path, file: h5py.File, arrays: dict[str, Any]) -> Normalization:
+    name = attribute(file, "normalization", str, path=path)
+    fitted = [arrays[member] for member in _FITTED if member in arrays]
+    if name not in NORMALIZATIONS or len(fitted) != (2 if "z-score" in name else 0):
+        raise DataError(f"{path}: normalisation '{name}' with {len(fitted)} of 2 fitted arrays")
+    return Normalization(name, *fitted)
+
+
+def _check(path: Path, dataset: Dataset) -> None:
+    """What types and lengths alone do not say."""
+    offsets, labels = dataset.offsets, dataset.labels
+    if not (offsets[0] == 0 and offsets[-1] == len(labels) and (np.diff(offsets) > 0).all()):
+        raise DataError(f"{path}: 'offsets' do not cut {len(labels)} documents into lists")
+    last = 0
+    for split, (begin, end) in dataset.splits.items():
+        if begin != last or end < begin:
+            raise DataError(f"{path}: split '{split}' is {begin} to {end}; expected from {last} on")
+        last = end
+    if last != dataset.n_queries:
+        raise DataError(f"{path}: the splits end at query {last} of {dataset.n_queries}")
+    if not (labels.min() >= 0 and labels.max() <= dataset.highest_grade < np.inf):
+        raise DataError(f"{path}: 'labels' are not all between 0 and {dataset.highest_grade:g}")

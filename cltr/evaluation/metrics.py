@@ -1,0 +1,211 @@
+r"""Metrics on judgements, in expectation under a policy: NDCG, DCG, precision, recall and more.
+
+NDCG, DCG, precision and recall are linear in a document's expected rank weights. The reciprocal
+rank of the first relevant document is not, but under Plackett-Luce it is exact all the same: the
+first of the relevant documents arrives like one document with the sum of their rates.
+"""
+
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from pydantic import Field
+
+from cltr.options import Options
+from cltr.policies import Deterministic, PlackettLuce
+from cltr.policies.on_dataset import AppliedPolicy, Mixture, ScoredPolicy
+from cltr.policies.rank_weights import rank_weights
+from cltr.types import Booleans, Dataset, Floats, Integers, Lists
+
+MetricValues: TypeAlias = dict[str, float | None]
+"""Means over queries by metric; None where one is unknown."""
+PerQuery: TypeAlias = dict[str, Floats | None]
+"""Values by metric, ``[queries]`` each: NaN where a query has none, None where unknown."""
+
+
+class MetricOptions(Options):
+    """How judgements are read; the defaults are the paper's."""
+
+    gain: Literal["linear", "exponential"] = Field(
+        "linear",
+        description="of a grade g in NDCG and DCG: g, as in the paper, or 2^g - 1.",
+    )
+    empty: Literal["zero", "skip", "one"] = Field(
+        "zero",
+        description="NDCG, recall and MRR of a query without relevant documents: 0, as in the "
+        "paper; left out of the mean; or 1, as LightGBM has it.",
+    )
+    ties: Literal["order", "expected"] = Field(
+        "order",
+        description="equal scores of a ranker without chance: as in the list, or the mean over "
+        "all orders. Under Plackett-Luce, as in the paper, there are none.",
+    )
+    relevant_from: float = Field(
+        1.0, gt=0, description="lowest grade that is relevant in precision, recall, MRR and ranks."
+    )
+
+
+def measure(
+    policy: AppliedPolicy,
+    *,
+    top_k: int,
+    options: MetricOptions | None = None,
+    queries: Booleans | None = None,
+) -> MetricValues:
+    """Mean over queries of every metric: all queries, or those that are given.
+
+    Args:
+        policy: on the documents of a data set with judgements.
+        top_k: the cut, but for the average rank, which looks at whole lists.
+        options: how judgements are read.
+        queries: which to average over.
+
+    Example:
+        >>> from cltr.testing import tiny_dataset
+        >>> data = tiny_dataset(8).part("train")
+        >>> best = ScoredPolicy(data, data.labels, Deterministic())
+        >>> measure(best, top_k=5, options=MetricOptions(empty="one"))["ndcg@5"]
+        1.0
+    """
+    options, dataset = options or MetricOptions(), policy.dataset
+    found = _per_query(policy, dataset, top_k, options)
+    relevant = dataset.lists.sum(_relevant(dataset, options).astype(np.float64)) > 0
+    graded = dataset.lists.sum(dataset.labels) > 0
+    chosen = np.ones(dataset.n_queries, np.bool_) if queries is None else queries
+    means: MetricValues = {}
+    for name, values in found.items():
+        filled = graded if name == "ndcg" else relevant
+        key = name if name == "average_rank" else f"{name}@{top_k}"
+        means[key] = None if values is None else _mean(name, values, filled, chosen, options.empty)
+    return means
+
+
+def _mean(
+    name: str, values: Floats, filled: Booleans, chosen: Booleans, empty: str
+) -> float | None:
+    if name == "average_rank" or (empty == "skip" and name in ("ndcg", "recall", "mrr")):
+        kept = values[chosen & filled]
+        return float(kept.mean()) if len(kept) else None
+    if name in ("ndcg", "recall", "mrr"):
+        values = np.where(filled, values, 1.0 if empty == "one" else 0.0)
+    return float(values[chosen].mean()) if chosen.any() else 0.0
+
+
+def _relevant(dataset: Dataset, options: MetricOptions) -> Booleans:
+    return np.asarray(dataset.labels >= options.relevant_from)
+
+
+def _per_query(
+    policy: AppliedPolicy, dataset: Dataset, top_k: int, options: MetricOptions
+) -> PerQuery:
+    if isinstance(policy, Mixture):
+        return _mixed(policy, dataset, top_k, options)
+    if isinstance(policy, ScoredPolicy) and isinstance(policy.policy, Deterministic):
+        policy = replace(policy, policy=Deterministic(ties=options.ties))
+    lists, labels = dataset.lists, dataset.labels.astype(np.float64)
+    relevant = _relevant(dataset, options)
+    gains = labels if options.gain == "linear" else np.exp2(labels) - 1.0
+    weights = policy.weights(rank_weights("dcg", top_k))
+    found = lists.sum(relevant * policy.weights(np.ones(top_k)))
+    return {
+        "ndcg": expected_ndcg(weights, gains, lists, top_k=top_k),
+        "dcg": lists.sum(gains * weights),
+        "precision": found / top_k,
+        "recall": found / np.maximum(lists.sum(relevant.astype(np.float64)), 1.0),
+        "mrr": _reciprocal_ranks(policy, lists, relevant, top_k),
+        "average_rank": _average_ranks(policy, lists, relevant),
+    }
+
+
+def _mixed(served: Mixture, dataset: Dataset, top_k: int, options: MetricOptions) -> PerQuery:
+    """Of a mixture of policies the expectation is the mixture."""
+    new = _per_query(served.new, dataset, top_k, options)
+    if served.production is None or served.unmixed:
+        return new
+    share = served.share
+    old = _per_query(served.production, dataset, top_k, options)
+    mixed: PerQuery = {}
+    for name, values in new.items():
+        other = old[name]
+        if values is None or other is None:
+            mixed[name] = None
+        else:
+            mixed[name] = share * values + (1.0 - share) * other
+    return mixed
+
+
+def _reciprocal_ranks(
+    policy: AppliedPolicy, lists: Lists, relevant: Booleans, top_k: int
+) -> Floats | None:
+    r"""1/rank of the first relevant document in expectation, 0 below the cut, ``[queries]``."""
+    if not isinstance(policy, ScoredPolicy):
+        return None
+    reciprocal = rank_weights("reciprocal-rank", top_k)
+    if isinstance(policy.policy, Deterministic) and policy.policy.ties == "order":
+        weights = policy.weights(reciprocal) * relevant
+        best = np.zeros(len(lists.lengths))
+        np.maximum.at(best, lists.owners, weights[lists.members])
+        return best
+    if not isinstance(policy.policy, PlackettLuce):
+        return None
+    merged, merged_lists, first = _first_relevant(policy.scores, lists, relevant)
+    weights = policy.policy.expected_weights(merged, merged_lists, reciprocal)
+    found = np.zeros(len(lists.lengths))
+    found[first >= 0] = weights[first[first >= 0]]
+    return found
+
+
+def _first_relevant(
+    scores: Floats, lists: Lists, relevant: Booleans
+) -> tuple[Floats, Lists, Integers]:
+    """Lists in which the relevant documents are one, and where it is (-1 where there is none)."""
+    owners, n = lists.owners, len(lists.lengths)
+    top = np.full(n, -np.inf)
+    np.maximum.at(top, owners[relevant], scores[relevant])
+    rates = np.bincount(
+        owners[relevant], np.exp(scores[relevant] - top[owners[relevant]]), minlength=n
+    )
+    some = rates > 0
+    together = np.where(some, top + np.log(np.where(some, rates, 1.0)), 0.0)
+    lengths = np.bincount(owners[~relevant], minlength=n) + some
+    starts = np.cumsum(lengths) - lengths
+    first = np.where(some, starts, -1)
+    merged = np.empty(int(lengths.sum()))
+    others = np.ones(len(merged), np.bool_)
+    others[first[some]] = False
+    merged[first[some]], merged[others] = together[some], scores[~relevant]
+    return merged, Lists(starts, lengths), first
+
+
+def _average_ranks(policy: AppliedPolicy, lists: Lists, relevant: Booleans) -> Floats | None:
+    """Mean expected rank of the relevant documents, in the whole list; NaN where none is."""
+    if not isinstance(policy, ScoredPolicy):
+        return None
+    rows = np.flatnonzero(relevant)
+    of_policy = getattr(policy.policy, "expected_ranks", None)
+    if of_policy is None:
+        return None
+    ranks = of_policy(policy.scores, lists, rows)
+    n = len(lists.lengths)
+    sums = np.bincount(lists.owners[rows], ranks, minlength=n)
+    counts = np.bincount(lists.owners[rows], minlength=n)
+    return np.asarray(np.divide(sums, counts, out=np.full(n, np.nan), where=counts > 0))
+
+
+def ideal_weights(labels: Floats, lists: Lists, weights: Floats) -> Floats:
+    """The weight each document has in the ideal ranking by falling label, ``[docs]``."""
+    return Deterministic().expected_weights(labels, lists, weights)
+
+
+def expected_ndcg(weights: Floats, gains: Floats, lists: Lists, *, top_k: int) -> Floats:
+    r"""Expected NDCG@k of every query under a policy, ``[queries]``; 0 without a gain.
+
+    Args:
+        weights: :math:`\omega` for ``dcg`` weights cut at ``top_k``, ``[docs]``.
+        gains: of the documents' grades, ``[docs]``; the grades themselves in the paper.
+        lists: where each query's documents lie.
+        top_k: the cut.
+    """
+    ideal = lists.sum(gains * ideal_weights(gains, lists, rank_weights("dcg", top_k)))
+    reached = lists.sum(gains * weights)
+    return np.divide(reached, ideal, out=np.zeros(len(ideal)), where=ideal > 0)

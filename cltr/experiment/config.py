@@ -1,0 +1,216 @@
+"""The run file: every choice of a run, checked, with its defaults; read and written as TOML."""
+
+import json
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from cltr.errors import CltrError, OptionError, UsageError
+from cltr.evaluation.metrics import MetricOptions
+from cltr.options import Options, did_you_mean
+from cltr.policies.rank_weights import METRICS
+from cltr.schedules import Schedule, ScheduleOption
+from cltr.training.loop import TrainingOptions
+
+ALIASES = {
+    "ips": ("plain", "ips"),
+    "dr": ("plain", "dr"),
+    "safe-ips": ("safe", "ips"),
+    "safe-dr": ("safe", "dr"),
+}
+"""Estimators in the paper's words: the estimator and the reward that they mean."""
+
+TABLES = (
+    "estimator",
+    "reward",
+    "ranker",
+    "scorer",
+    "click_model",
+    "users",
+    "training",
+    "production",
+    "evaluation",
+)
+"""Tables of the run file, and what ``-o table.key=value`` may name (with - for _)."""
+
+
+class Choice(Options):
+    """A component by name, with its options beside it."""
+
+    model_config = ConfigDict(extra="allow")
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Everything but the name, to be checked by the component itself."""
+        return dict(self.model_extra or {})
+
+
+class ProductionOptions(Options):
+    """The production ranker of a simulation: trained on the judgements of a few queries."""
+
+    fraction: float = Field(
+        0.03, gt=0, le=1, description="share of the training queries whose judgements it sees."
+    )
+    min_queries: int = Field(10, ge=1, description="but at least this many of them.")
+    scorer: str = Field("", description="its scorer; the policy's own if empty.")
+    epochs: int = Field(30, ge=0, description="passes over those queries; more are more peaked.")
+    learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False, description="step size of Adam.")
+    seed: int = Field(
+        0, ge=0, lt=2**63, description="its own, for one production in many runs; 0: the run's."
+    )
+
+
+class RunConfig(Options):
+    """Every choice of a run."""
+
+    data: str = Field(
+        "demo",
+        description="a data set file, 'demo' for the embedded one, or 'log' for a log's own lists.",
+    )
+    log: str = Field("", description="a log file; clicks are simulated if empty.")
+    production_scores: str = Field(
+        "", description="a file with production's scores: query, document, score."
+    )
+    interactions: int = Field(100_000, ge=1, description="training interactions to simulate.")
+    seed: int = Field(1, ge=0, lt=2**63, description="decides every random choice.")
+    top_k: int = Field(5, ge=1, description="length of the displayed list and cut of the metric.")
+    metric: str = Field("dcg", description=f"weights of ranks: {', '.join(METRICS)}.")
+    exposure: Literal["auto", "exact", "logged", "counted"] = Field(
+        "auto",
+        description="omega_0 and rho_0: exact from production's scores, from logged propensities, "
+        "or counted from the log; auto is the first of these that is known.",
+    )
+    init: Literal["production", "random"] = Field(
+        "production", description="where training starts; random is the paper's way."
+    )
+    propensity_clip: ScheduleOption = Field(
+        Schedule("10/sqrt(N)"), description="lower limit on propensities of training clicks."
+    )
+    skyline: bool = Field(True, description="also train on all judgements, for comparison.")
+    estimator: Choice = Choice(name="prpo")
+    reward: Choice = Choice(name="dr")
+    ranker: Choice = Choice(name="exact")
+    scorer: Choice = Choice(name="mlp")
+    click_model: Choice = Choice(name="trust-bias")
+    users: Choice | None = None
+    training: TrainingOptions = TrainingOptions()
+    production: ProductionOptions = ProductionOptions()
+    evaluation: MetricOptions = MetricOptions()
+    provenance: dict[str, Any] = Field(
+        default_factory=dict, description="versions and data hash of a finished run; not read."
+    )
+
+    @field_validator("metric")
+    @classmethod
+    def _known_metric(cls, metric: str) -> str:
+        if metric not in METRICS:
+            raise ValueError(f"there are: {', '.join(METRICS)}{did_you_mean(metric, METRICS)}")
+        return metric
+
+    @model_validator(mode="after")
+    def _log_or_users(self) -> Self:
+        if self.log and self.users is not None:
+            raise ValueError("users are simulated; with a log there are none to choose")
+        if self.production_scores and not self.log:
+            raise ValueError("production_scores are those of a log's production; give the log too")
+        return self
+
+    @classmethod
+    def load(cls, path: Path) -> "dict[str, Any]":
+        """The values of a run file, unchecked."""
+        return read_toml(path, "run file")
+
+    def to_toml(self) -> str:
+        """As a run file; users and log only if they are set."""
+        import tomli_w
+
+        values = self.model_dump(mode="json", exclude_none=True)
+        return tomli_w.dumps(values)
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The values of a TOML file, unchecked; errors name it and what it should be."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise CltrError(f"{path}: cannot read {what}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OptionError(f"{path}: not TOML: {error}") from error
+
+
+def resolve(values: dict[str, Any], *, source: str = "") -> RunConfig:
+    """Check the values of a run file or command line, aliases of estimators replaced.
+
+    Args:
+        values: as in the run file.
+        source: the file, for errors to name it.
+    """
+    try:
+        return _resolve(dict(values))
+    except UsageError as error:
+        if not source:
+            raise
+        raise type(error)(f"{source}: {error}") from error
+
+
+def _resolve(values: dict[str, Any]) -> RunConfig:
+    estimator = dict(table_of(values, "estimator") or {"name": "prpo"})
+    name = estimator.get("name")
+    if name in ALIASES:
+        estimator["name"], meant = ALIASES[name]
+        reward = dict(table_of(values, "reward"))
+        if reward.setdefault("name", meant) != meant:
+            raise UsageError(
+                f"--estimator {name} means '{estimator['name']}' over the reward '{meant}', but "
+                f"--reward is '{reward['name']}'; use --estimator {estimator['name']} "
+                f"--reward {reward['name']}"
+            )
+        values["reward"] = reward
+    values["estimator"] = estimator
+    return RunConfig.parse(values, owner="")
+
+
+def table_of(values: dict[str, Any], key: str) -> dict[str, Any]:
+    """A table of a run file; empty if it is not there."""
+    value = values.get(key, {})
+    if not isinstance(value, dict):
+        raise OptionError(f"{key} is {value!r}: it must be a table, written below [{key}]")
+    return value
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """``role.key=value`` words to nested tables.
+
+    Example:
+        >>> parse_assignments(["estimator.clip=100/N", "click-model.eta=2", "scorer.hidden=64,32"])
+        {'estimator': {'clip': '100/N'}, 'click_model': {'eta': 2}, 'scorer': {'hidden': [64, 32]}}
+    """
+    tables: dict[str, dict[str, Any]] = {}
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        role, dot, key = path.replace("-", "_").partition(".")
+        if not (equals and dot and key):
+            raise UsageError(
+                f"-o {assignment}: expected role.key=value, such as estimator.clip=100/N"
+            )
+        if role not in TABLES:
+            roles = [table.replace("_", "-") for table in TABLES]
+            raise UsageError(
+                f"-o {assignment}: no role '{path.partition('.')[0]}'; there are: "
+                f"{', '.join(roles)}{did_you_mean(role.replace('_', '-'), roles)}"
+            )
+        tables.setdefault(role, {})[key] = parse_value(text)
+    return tables
+
+
+def parse_value(text: str) -> Any:
+    """A value as typed: JSON, or words with commas, or a word."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return [parse_value(part) for part in text.split(",")] if "," in text else text

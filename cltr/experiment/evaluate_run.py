@@ -1,0 +1,116 @@
+"""Judge a finished run again: on its own or another data set, possibly blended."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cltr.data import loading
+from cltr.errors import CltrError
+from cltr.evaluation.certificate import blend_for_loss
+from cltr.experiment.components import compose
+from cltr.experiment.config import RunConfig
+from cltr.experiment.experiment import Experiment
+from cltr.experiment.label_training import production_scorer
+from cltr.experiment.provenance import (
+    RANKS,
+    SCORES,
+    check_data,
+    describe,
+    open_data,
+    read_config,
+)
+from cltr.experiment.run_folder import RunFolder
+from cltr.experiment.run_log import open_run_log
+from cltr.exposure.production_ranker import Production
+from cltr.training.score_documents import new_module, score
+from cltr.types import Dataset
+
+if TYPE_CHECKING:
+    import torch
+
+
+def evaluate(
+    path: Path,
+    *,
+    data: str | None = None,
+    blend_to_loss: float | None = None,
+    measures: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Judge a finished run again, on its own or another data set, possibly blended.
+
+    Args:
+        path: the run's folder.
+        data: another data set.
+        blend_to_loss: mix with production so that the worst loss is at most this.
+        measures: options of metrics in place of the run's (``MetricOptions``).
+    """
+    folder = RunFolder.open(path)
+    config = read_config(folder)
+    chosen = config.evaluation.model_copy(update=dict(measures or {}))
+    config = config.model_copy(update={"evaluation": chosen})
+    components = compose(config)
+    earlier = folder.read_json("result.json")
+    if data is None:
+        config, dataset = open_data(config)
+        check_data(folder, config, dataset)
+    else:
+        dataset = loading.load_dataset(data)
+    module = new_module(components.scorer, dataset, seed=0)
+    folder.load_module("policy.safetensors", module)
+    production = _load_production(config, folder, dataset, elsewhere=data is not None)
+    experiment = Experiment(config, components, dataset, production)
+    experiment.prepare(earlier["n_interactions"])
+    rewards = None
+    if config.log and data is None:
+        log = open_run_log(config, dataset, components.click_model)
+        rewards = experiment.reward(log.statistics)
+    blend = 1.0 if blend_to_loss is None else _blend(experiment, module, blend_to_loss)
+    judged = experiment.judge(module, blend=blend, rewards=rewards)
+    return {
+        **describe(config, components),
+        **{
+            key: earlier[key]
+            for key in ("exposure", "users", "n_interactions", "assumptions", "warnings")
+            if key in earlier
+        },
+        "data": data or config.data,
+        **judged,
+        "blend": blend,
+        "run": str(path),
+    }
+
+
+def _blend(experiment: Experiment, module: "torch.nn.Module", worst_loss: float) -> float:
+    """Largest share of the new policy that keeps the worst loss on training and test queries."""
+    served = experiment.serve(module)
+    weights = experiment.reported_weights["dcg"]
+    return min(
+        blend_for_loss(served[split], weights, worst_loss=worst_loss)
+        for split in ("train", "test")
+        if served[split].production is not None
+    )
+
+
+def _load_production(
+    config: RunConfig, folder: RunFolder, dataset: Dataset, *, elsewhere: bool
+) -> Production:
+    """Production's scores as they were in the run; on another data set, from its weights."""
+    if not elsewhere:
+        known = {
+            name: folder.load_scores(name, n_documents=dataset.n_documents)
+            for name in (SCORES, RANKS)
+            if (folder.path / name).exists()
+        }
+        if not known:
+            raise CltrError(f"{folder.path / SCORES}: no such file; the run is not finished")
+        source = folder.read_json("result.json").get("exposure", "exact")
+        return Production(known.get(SCORES), rank_distribution=known.get(RANKS), source=source)
+    if config.log:
+        raise CltrError(
+            f"{folder.path}: the run knows production only by its scores in the log; "
+            "it cannot be scored on other data"
+        )
+    scorer = production_scorer(config)
+    module = new_module(scorer, dataset, seed=0)
+    folder.load_module("production.safetensors", module)
+    return Production(score(module, dataset), scorer.name, module)

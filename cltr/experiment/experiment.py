@@ -1,0 +1,407 @@
+"""The order of a run, in one place: simulate, reward, learn, serve, judge.
+
+An :class:`Experiment` has all that a run needs: a configuration, its components, the data set and
+the production ranker. Each method is one stage, and :meth:`Experiment.run` puts them in order.
+Nothing else in the package knows that order.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from cltr.clicks.simulation import simulate_statistics
+from cltr.data import loading
+from cltr.errors import DataError
+from cltr.evaluation.certificate import certificate
+from cltr.evaluation.metrics import MetricValues, measure
+from cltr.evaluation.off_policy import off_policy_values
+from cltr.experiment.components import Components, compose
+from cltr.experiment.config import RunConfig
+from cltr.experiment.initial_model import start_module
+from cltr.experiment.label_training import train_production, train_skyline
+from cltr.experiment.library_setup import set_up_libraries
+from cltr.experiment.progress import Progress
+from cltr.experiment.run_log import cut_clicks
+from cltr.experiment.seeds import seed_for
+from cltr.exposure.exposure import counted_exposure, exposure_of
+from cltr.exposure.production_ranker import Production
+from cltr.interfaces import EstimatorContext, Policy
+from cltr.logs.log_file import interactions_of
+from cltr.policies import PlackettLuce
+from cltr.policies.on_dataset import AppliedPolicy, CountedPolicy, Mixture, ScoredPolicy
+from cltr.policies.rank_weights import rank_weights
+from cltr.training.loop import Trainer, TrainingState
+from cltr.training.score_documents import score
+from cltr.types import (
+    LOGGED_SPLITS,
+    Booleans,
+    ClickData,
+    ClickStatistics,
+    Dataset,
+    Exposure,
+    Floats,
+    Rewards,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+Drawn = TypeVar("Drawn")
+Clicks = Mapping[str, ClickStatistics]
+"""Clicks by split."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A trained policy, and what training says of it."""
+
+    module: "torch.nn.Module"
+    state: TrainingState
+    clip_fraction: float | None
+    """Share of the rewarded documents that the estimator's bound stopped; None without a bound."""
+    unsupported: int | None
+    """Documents that the estimator's bound leaves out; None without such a bound."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gives: the policy, the rewards that it learned from, and its values."""
+
+    learned: Learned
+    rewards: dict[str, Rewards]
+    judged: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A configuration with its components, data and production ranker: all that a run needs."""
+
+    config: RunConfig
+    components: Components
+    dataset: Dataset
+    production: Production
+    progress: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        """A run starts here, so the numerical libraries are set up now."""
+        set_up_libraries()
+
+    @classmethod
+    def simulated(
+        cls,
+        config: RunConfig,
+        *,
+        dataset: Dataset | None = None,
+        components: Components | None = None,
+        progress: Progress | None = None,
+    ) -> "Experiment":
+        """An experiment whose production ranker is trained on the labels of a few queries.
+
+        Args:
+            config: of the run.
+            dataset: opened before; that of the configuration by default.
+            components: built before; those of the configuration by default.
+            progress: told of stages and epochs.
+        """
+        set_up_libraries()
+        progress = progress or Progress()
+        components = components or compose(config)
+        dataset = dataset or loading.load_dataset(config.data)
+        progress.stage("production ranker")
+        production = train_production(config, dataset, progress)
+        return cls(config, components, dataset, production, progress)
+
+    def with_config(self, config: RunConfig) -> "Experiment":
+        """Other choices on the same data and the same production ranker."""
+        return replace(self, config=config, components=compose(config))
+
+    @cached_property
+    def rank_weights(self) -> Floats:
+        """Rank weights of the training metric, ``[K]``."""
+        return self._weights_of(self.config.metric)
+
+    @cached_property
+    def reported_weights(self) -> dict[str, Floats]:
+        """Rank weights of the reported metric, and of the training metric where it differs."""
+        return {name: self._weights_of(name) for name in dict.fromkeys(["dcg", self.config.metric])}
+
+    def _weights_of(self, metric: str) -> Floats:
+        return rank_weights(metric, self.config.top_k, self.components.click_model)
+
+    @cached_property
+    def logging(self) -> dict[str, ScoredPolicy | CountedPolicy]:
+        """The production ranker on each split."""
+        return {split: self.production.on(self.dataset, split) for split in self.dataset.splits}
+
+    # The stages.
+
+    def run(
+        self,
+        clicks: Clicks | None = None,
+        *,
+        rewards: dict[str, Rewards] | None = None,
+        skyline: "torch.nn.Module | bool | None" = None,
+        state: TrainingState | None = None,
+        on_epoch: Callable[[TrainingState], None] = lambda state: None,
+    ) -> Outcome:
+        """All stages in order: from clicks to a policy and what it is worth.
+
+        Args:
+            clicks: by split; simulated if None.
+            rewards: what :meth:`reward` made of the same clicks before, if it did.
+            skyline: a module trained on labels to compare with, or whether to train one.
+            state: resume training from here.
+            on_epoch: called after the start and after every epoch.
+        """
+        if rewards is None:
+            rewards = self.reward(self.simulate() if clicks is None else clicks)
+        learned = self.learn(rewards, state=state, on_epoch=on_epoch)
+        if isinstance(skyline, bool):
+            skyline = self.learn_from_labels() if skyline else None
+        judged = self.judge(learned.module, rewards=rewards, skyline=skyline)
+        return Outcome(learned, rewards, judged)
+
+    def simulate(self) -> dict[str, ClickStatistics]:
+        """Clicks of simulated users on what production shows, counted, by split."""
+        return self.draw(simulate_statistics)
+
+    def draw(self, simulation: Callable[..., Drawn]) -> dict[str, Drawn]:
+        """Clicks of simulated users, by split, as some function of ``cltr.clicks.simulation``."""
+        self.progress.stage("clicks")
+        return {split: self._draw(split, simulation) for split in LOGGED_SPLITS}
+
+    def _draw(self, split: str, draw: Callable[..., Drawn]) -> Drawn:
+        logging = self.logging[split]
+        if isinstance(logging, CountedPolicy):
+            raise DataError("production is known by its counts only, so no clicks can be simulated")
+        return draw(
+            logging.dataset,
+            logging.scores,
+            self.components.users,
+            n=self.n_displays(split),
+            top_k=self.config.top_k,
+            rng=np.random.default_rng(seed_for(self.config.seed, f"clicks-{split}")),
+        )
+
+    def n_displays(self, split: str) -> int:
+        """Interactions on a split: N is that of the training queries, others in proportion."""
+        first, last = self.dataset.splits[split]
+        n_train = self.dataset.part("train").n_queries
+        return max(1, round(self.config.interactions * (last - first) / n_train))
+
+    def reward(self, clicks: Clicks) -> dict[str, Rewards]:
+        """Relevance estimates from clicks.
+
+        Propensities are clipped on training clicks, and never on validation clicks.
+        """
+        self.progress.stage("rewards")
+        reward, data = self.components.reward, self.observe(clicks)
+        seed = seed_for(self.config.seed, "reward")
+        reward.fit(data["train"], self.components.click_model, seed=seed)
+        limit = self.config.propensity_clip(data["train"].statistics.n_interactions)
+        limits = {"train": min(1.0, limit), "valid": 0.0}
+        return {
+            split: Rewards(
+                part.dataset,
+                reward.mu(part, propensity_clip=limits[split]),
+                part.exposure,
+                part.statistics.query_weights,
+                reward.name,
+                part.statistics,
+            )
+            for split, part in data.items()
+        }
+
+    def observe(self, clicks: Clicks) -> dict[str, ClickData]:
+        """Clicks cut to the ranks of the run, with the exposure that production gave."""
+        cut = cut_clicks(clicks, self.config.top_k)
+        return {
+            split: ClickData(
+                self.logging[split].dataset,
+                cut[split],
+                self._exposure(split, cut[split]),
+                interactions_of(self.config.log, split, top_k=self.config.top_k),
+            )
+            for split in LOGGED_SPLITS
+        }
+
+    def _exposure(self, split: str, statistics: ClickStatistics) -> Exposure:
+        """Exact from production's scores, from logged propensities, or counted from the log."""
+        logging, model = self.logging[split], self.components.click_model
+        if isinstance(logging, CountedPolicy):
+            return exposure_of(logging, model, self.rank_weights, source=self.production.source)
+        if self.config.exposure == "counted":
+            return counted_exposure(statistics, model, self.rank_weights)
+        return exposure_of(logging, model, self.rank_weights, source="exact")
+
+    def prepare(self, n_interactions: int) -> None:
+        """Tell the estimator what its schedules and bounds depend on."""
+        self.components.estimator.prepare(
+            EstimatorContext(
+                n_interactions,
+                self.rank_weights,
+                self.config.metric,
+                self.components.click_model,
+            )
+        )
+
+    def learn(
+        self,
+        rewards: Mapping[str, Rewards],
+        *,
+        state: TrainingState | None = None,
+        on_epoch: Callable[[TrainingState], None] = lambda state: None,
+    ) -> Learned:
+        """Train a policy.
+
+        Args:
+            rewards: of training and validation queries.
+            state: resume from here.
+            on_epoch: called after the start and after every epoch.
+        """
+        self.progress.stage("training")
+        clicks = rewards["train"].statistics
+        self.prepare(clicks.n_interactions if clicks else self.config.interactions)
+        trainer = self.trainer
+        module = start_module(self.config, self.dataset, self.production, self.components.scorer)
+
+        def after_epoch(current: TrainingState) -> None:
+            on_epoch(current)
+            self.progress.epoch(current, self.config.training)
+
+        final = trainer.train(
+            module,
+            rewards["train"],
+            rewards["valid"],
+            start_counts=self.config.init == "production",
+            state=state,
+            on_epoch=after_epoch,
+        )
+        values = trainer.value(module, rewards["train"])
+        clipped, unsupported = values["clipped"], values["unsupported"]
+        return Learned(
+            module,
+            final,
+            None if np.isnan(clipped) else clipped,
+            None if np.isnan(unsupported) else int(unsupported),
+        )
+
+    @property
+    def trainer(self) -> Trainer:
+        """The training loop of this run."""
+        return Trainer(
+            self.components.estimator,
+            self.components.ranker,
+            self.rank_weights,
+            self.config.training,
+            seed=seed_for(self.config.seed, "training"),
+        )
+
+    def learn_from_labels(self) -> "torch.nn.Module":
+        """The skyline: the same scorer trained on the labels of all training queries."""
+        self.progress.stage("skyline")
+        return train_skyline(self.config, self.dataset, self.components.scorer, self.progress)
+
+    def serve(self, module: "torch.nn.Module", *, blend: float = 1.0) -> dict[str, Mixture]:
+        """What users would get, on every split.
+
+        Args:
+            module: the new policy's.
+            blend: share of the new policy in what is served, on top of the estimator's own.
+        """
+        scores = score(module, self.dataset)
+        policies = _applied(scores, self.dataset, self.components.ranker.policy)
+        return {
+            split: Mixture.of(
+                self.components.estimator,
+                new,
+                self.logging[split],
+                metrics=self.reported_weights.values(),
+                blend=blend,
+            )
+            for split, new in policies.items()
+        }
+
+    def judge(
+        self,
+        module: "torch.nn.Module",
+        *,
+        skyline: "torch.nn.Module | None" = None,
+        blend: float = 1.0,
+        rewards: Mapping[str, Rewards] | None = None,
+    ) -> dict[str, Any]:
+        """Metrics, off-policy values and certificates of what is served.
+
+        Args:
+            module: the new policy's.
+            skyline: a module to compare with.
+            blend: share of the new policy in what is served.
+            rewards: for off-policy values; without, there are none.
+        """
+        self.progress.stage("evaluation")
+        served = self.serve(module, blend=blend)
+        found: dict[str, Any] = {}
+        if self.dataset.judged:
+            found["metrics"] = self.metrics(served, skyline=skyline)
+        if rewards is not None:
+            found["off_policy"] = off_policy_values(
+                served["valid"], rewards["valid"], self.rank_weights
+            )
+        if not self.dataset.judged:
+            found["metrics"] = {
+                who: {"value": found["off_policy"][who]["value"]}
+                for who in ("production", "policy")
+            }
+        return found | {"certificate": self.certificates(served)}
+
+    def metrics(
+        self, served: Mapping[str, Mixture], *, skyline: "torch.nn.Module | None" = None
+    ) -> dict[str, MetricValues]:
+        """Metrics on true labels, of test and of training queries; None where one is unknown."""
+        best: dict[str, ScoredPolicy] = {}
+        if skyline is not None:
+            best = _applied(score(skyline, self.dataset), self.dataset, PlackettLuce())
+        metrics: dict[str, MetricValues] = {}
+        for split, prefix in (("test", ""), ("train", "train_")):
+            here = served[split]
+            rivals: dict[str, AppliedPolicy | None] = {"production": here.production}
+            rivals |= {"policy": here} | ({"skyline": best[split]} if best else {})
+            for who, policy in rivals.items():
+                values = self._measure(policy, None if here.production is None else here.known)
+                metrics.setdefault(who, {}).update({prefix + key: v for key, v in values.items()})
+        return metrics
+
+    def _measure(self, policy: AppliedPolicy | None, queries: Booleans | None) -> MetricValues:
+        top_k = self.config.top_k
+        if policy is None:
+            return {f"ndcg@{top_k}": None}
+        return measure(policy, top_k=top_k, options=self.config.evaluation, queries=queries)
+
+    def certificates(self, served: Mapping[str, Mixture]) -> dict[str, Any]:
+        """Certificates by split for the reported metric, and below its name for the training one.
+
+        None for a split on which production is not known.
+        """
+        estimator = self.components.estimator
+        found = {
+            name: {
+                split: certificate(served[split], weights, estimator)
+                if served[split].production is not None
+                else None
+                for split in ("train", "test")
+            }
+            for name, weights in self.reported_weights.items()
+        }
+        result: dict[str, Any] = found.pop("dcg")
+        return result | found
+
+
+def _applied(scores: Floats, dataset: Dataset, policy: Policy) -> dict[str, ScoredPolicy]:
+    """A policy on each split, from the scores of all documents."""
+    return {
+        split: ScoredPolicy(dataset.part(split), scores[dataset.documents_of(split)], policy)
+        for split in dataset.splits
+    }

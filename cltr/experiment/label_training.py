@@ -1,0 +1,90 @@
+"""Rankers trained on true labels: production, on a few queries, and the skyline, on all.
+
+The skyline is the upper reference: what a ranker could reach if clicks told the truth.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cltr.experiment.components import build
+from cltr.experiment.config import Choice, RunConfig
+from cltr.experiment.progress import Progress
+from cltr.experiment.seeds import seed_for
+from cltr.exposure.production_ranker import Production
+from cltr.interfaces import Scorer
+from cltr.objectives.plain import Plain
+from cltr.objectives.rewards import Labels
+from cltr.policies.rank_weights import rank_weights
+from cltr.training.exact_ranker import Exact
+from cltr.training.loop import Trainer, TrainingOptions
+from cltr.training.score_documents import new_module, score
+from cltr.types import Dataset, Exposure, Floats, Rewards
+
+if TYPE_CHECKING:
+    import torch
+
+
+def train_production(config: RunConfig, dataset: Dataset, progress: Progress) -> Production:
+    """A ranker on the labels of a few training queries, such as a team has in production."""
+    options = config.production
+    scorer = production_scorer(config)
+    seed = seed_for(options.seed or config.seed, "production")
+    training = dataset.part("train")
+    n = min(
+        training.n_queries, max(options.min_queries, round(options.fraction * training.n_queries))
+    )
+    chosen = np.zeros(training.n_queries)
+    chosen[np.random.default_rng(seed).permutation(training.n_queries)[:n]] = 1.0
+    loop = TrainingOptions(
+        epochs=options.epochs, patience=options.epochs + 1, learning_rate=options.learning_rate
+    )
+    module = new_module(scorer, dataset, seed=seed)
+    _trainer(loop, top_k=config.top_k, seed=seed).train(
+        module,
+        _labels(training, chosen),
+        None,
+        on_epoch=lambda state: progress.epoch(state, loop),
+    )
+    return Production(score(module, dataset), scorer.name, module)
+
+
+def production_scorer(config: RunConfig) -> Scorer:
+    """The policy's own scorer unless another is named."""
+    name = config.production.scorer or config.scorer.name
+    choice = config.scorer if name == config.scorer.name else Choice(name=name)
+    scorer: Scorer = build("scorer", choice)
+    return scorer
+
+
+def train_skyline(
+    config: RunConfig, dataset: Dataset, scorer: Scorer, progress: Progress
+) -> "torch.nn.Module":
+    """A ranker on the labels of all training queries."""
+    seed = seed_for(config.seed, "skyline")
+    module = new_module(scorer, dataset, seed=seed)
+    _trainer(config.training, top_k=config.top_k, seed=seed).train(
+        module,
+        _labels(dataset.part("train")),
+        _labels(dataset.part("valid")),
+        on_epoch=lambda state: progress.epoch(state, config.training),
+    )
+    return module
+
+
+def _trainer(options: TrainingOptions, *, top_k: int, seed: int) -> Trainer:
+    """Maximise the labels' DCG, by exact gradients."""
+    return Trainer(Plain(Labels()), Exact(), rank_weights("dcg", top_k), options, seed=seed)
+
+
+def _labels(dataset: Dataset, queries: Floats | None = None) -> Rewards:
+    """The labels of a split as rewards, of all queries or of those that are given."""
+    weights = np.ones(dataset.n_queries) if queries is None else queries
+    nothing = np.zeros(dataset.n_documents)
+    return Rewards(
+        dataset,
+        dataset.relevance,
+        Exposure(nothing, nothing, nothing),
+        weights / max(weights.sum(), 1e-300),
+        source=Labels.name,
+    )

@@ -1,0 +1,174 @@
+"""What a run takes from a log: its documents, clicks and production; and what it assumes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cltr.checks.support import contradiction
+from cltr.errors import DataError, UsageError
+from cltr.experiment.config import Choice, RunConfig
+from cltr.exposure.production_ranker import (
+    LARGEST_MISFIT,
+    Production,
+    count_rank_distribution,
+    misfit,
+)
+from cltr.interfaces import ClickModel
+from cltr.logs.log_file import LogFile, open_log, own_lists, shape_of
+from cltr.policies import PlackettLuce
+from cltr.training.scorers import TableScorer
+from cltr.types import ClickStatistics, Dataset, Floats
+
+OWN = "log"
+"""What a run file says for the data of a log that stands alone."""
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """A log, ready for a run."""
+
+    production: Production
+    statistics: dict[str, ClickStatistics]
+    users: str | None
+    """Whose clicks they are, if the log says so."""
+    assumptions: tuple[str, ...] = ()
+    """What the results rest on, one sentence each."""
+
+
+def fit_to_log(config: RunConfig) -> RunConfig:
+    """What one did not ask for, as the log needs it.
+
+    No more ranks than it shows; and a score per document where it stands alone, without features.
+    """
+    if not config.log:
+        return config
+    shown, alone = shape_of(Path(config.log))
+    fitting: dict[str, Any] = {"top_k": min(config.top_k, shown)}
+    if alone:
+        fitting["scorer"] = Choice(name=TableScorer.name)
+    asked = config.model_fields_set
+    return config.model_copy(update={k: v for k, v in fitting.items() if k not in asked})
+
+
+def own_data(config: RunConfig) -> Dataset | None:
+    """The lists of a log that stands alone; None if the run has a data set."""
+    if not config.log:
+        if config.data == OWN:
+            raise UsageError(f"--data {OWN} means the log's own lists; give the log too")
+        return None
+    path = Path(config.log)
+    log = open_log(path)
+    if log.lists is None and config.data != OWN:
+        return None
+    if config.data not in ("demo", OWN):
+        raise UsageError(
+            f"{path}: the log stands alone, on lists of its own; leave out --data, or ingest it "
+            f"again with --data {config.data}"
+        )
+    return own_lists(log, path)
+
+
+def open_run_log(config: RunConfig, dataset: Dataset, click_model: ClickModel) -> RunLog:
+    """The log of a run: who served it is told by scores, by logged propensities, or by counts."""
+    path = Path(config.log)
+    log = open_log(path, dataset)
+    scores, where = log.scores, "the log"
+    if config.production_scores:
+        from cltr.logs.score_files import read_scores
+
+        scores, where = read_scores(Path(config.production_scores), dataset), "the score file"
+    statistics = dict(log.statistics)
+    notes = []
+    way: str = config.exposure
+    simulated = "format" not in log.description
+    if way == "auto":
+        way, note = _best_way(log, scores, dataset, where=where, trusted=simulated)
+        notes += [note] if note else []
+    production = _production(path, log, scores, dataset, way, simulated=simulated)
+    notes += _notes(log, production, click_model, where)
+    return RunLog(production, statistics, log.description.get("users"), tuple(notes))
+
+
+def _best_way(
+    log: LogFile, scores: Floats | None, dataset: Dataset, *, where: str, trusted: bool
+) -> tuple[str, str]:
+    """The best that is known of exposure, and what must be said of it."""
+    if scores is not None:
+        away = 0.0 if trusted else _misfit(log, scores, dataset)
+        if away <= LARGEST_MISFIT:
+            return "exact", ""
+        note = (
+            f"production's scores in {where} do not explain what was shown: {away:.0%} of the "
+            "impressions are elsewhere than a Plackett-Luce policy would show them; not used"
+        )
+        return ("logged" if log.propensities is not None else "counted"), note
+    return ("logged" if log.propensities is not None else "counted"), ""
+
+
+def _misfit(log: LogFile, scores: Floats, dataset: Dataset) -> float:
+    statistics, lists = log.statistics["train"], dataset.part("train").lists
+    chances = PlackettLuce().rank_distribution(
+        scores[dataset.documents_of("train")], lists, statistics.top_k
+    )
+    return misfit(chances, statistics)
+
+
+def _production(
+    path: Path, log: LogFile, scores: Floats | None, dataset: Dataset, way: str, *, simulated: bool
+) -> Production:
+    if way == "logged":
+        if log.propensities is None:
+            raise DataError(
+                f"{path}: has no logged propensities; name their column when ingesting "
+                "(--propensity-column), or use --exposure counted"
+            )
+        return Production(scores, rank_distribution=log.propensities, source="logged")
+    if way == "counted" and (scores is None or not simulated):
+        counted = count_rank_distribution(dataset, dict(log.statistics))
+        return Production(scores, rank_distribution=counted, source="counted")
+    if scores is None:
+        raise DataError(
+            f"{path}: has no production scores; give them with --production FILE, or use "
+            "--exposure counted"
+        )
+    return Production(scores, source=way)
+
+
+def _notes(
+    log: LogFile, production: Production, click_model: ClickModel, where: str
+) -> Iterator[str]:
+    if "format" not in log.description:  # simulated: all is known
+        return
+    yield {
+        "exact": f"exposure is that of a Plackett-Luce policy with production's scores ({where})",
+        "logged": "exposure comes from logged propensities; 0 where nothing was logged",
+        "counted": "exposure is counted from the log: a document that was never shown counts as "
+        "one that production never shows",
+    }[production.source]
+    part = log.statistics["train"]
+    wrong = contradiction(click_model, part.impressions.sum(0), part.clicks.sum(0))
+    yield f"clicks follow the click model '{click_model.name}'" + (
+        f", which they contradict: {wrong}; fit one with cltr fit, or use prpo" if wrong else ""
+    )
+    if log.description.get("single_impressions"):
+        yield "impressions were logged one by one: lists are the fewest that can hold them"
+    if log.lists is not None:
+        yield "a query's candidates are the documents that were ever logged for it"
+
+
+def cut_clicks(clicks: Mapping[str, ClickStatistics], top_k: int) -> dict[str, ClickStatistics]:
+    """The ranks that the run is about; what was shown below them counts as not shown."""
+    for split, part in clicks.items():
+        if part.top_k < top_k:
+            raise UsageError(
+                f"--top-k is {top_k}, but the log shows {part.top_k} ranks; "
+                f"use --top-k {part.top_k} or less"
+            )
+        if part.n_interactions == 0:
+            raise DataError(f"the log has no interactions on the {split} queries")
+    kept = slice(top_k)
+    return {
+        split: replace(part, impressions=part.impressions[:, kept], clicks=part.clicks[:, kept])
+        for split, part in clicks.items()
+    }

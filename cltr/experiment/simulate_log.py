@@ -1,0 +1,69 @@
+"""A production ranker and its users' clicks, into a log file."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cltr.clicks.simulation import simulate_sessions
+from cltr.data import loading
+from cltr.experiment.components import Components
+from cltr.experiment.config import RunConfig
+from cltr.experiment.experiment import Experiment
+from cltr.experiment.progress import Progress
+from cltr.logs.log_file import LogFile, write_log, write_sessions
+from cltr.types import LOGGED_SPLITS, ClickStatistics
+
+
+def simulate(
+    config: RunConfig, *, out: Path, sessions: bool = False, progress: Progress | None = None
+) -> dict[str, Any]:
+    """A production ranker and its users' clicks, into a log file."""
+    progress = progress or Progress()
+    began = time.perf_counter()
+    components = Components(config)
+    users = components.users
+    dataset = loading.load_dataset(config.data)
+    experiment = Experiment.simulated(
+        config, dataset=dataset, components=components, progress=progress
+    )
+    description = {
+        "users": users.name,
+        "n_interactions": config.interactions,
+        "top_k": config.top_k,
+        "seed": config.seed,
+        "data": config.data,
+    }
+    log = LogFile({}, experiment.production.scores, description, dataset.fingerprint)
+
+    if sessions:
+        statistics = write_sessions(
+            out,
+            log,
+            {
+                split: (experiment.n_displays(split), chunks)
+                for split, chunks in experiment.draw(simulate_sessions).items()
+            },
+            {split: dataset.part(split).offsets for split in LOGGED_SPLITS},
+        )
+    else:
+        statistics = experiment.simulate()
+        write_log(out, replace(log, statistics=statistics))
+    return {
+        **description,
+        "sessions": sessions,
+        "clicks": {split: int(part.clicks.sum()) for split, part in statistics.items()},
+        "impressions": {split: int(part.impressions.sum()) for split, part in statistics.items()},
+        "click_rate": _rates(statistics["train"]),
+        "seconds": round(time.perf_counter() - began, 3),
+        "log": str(out),
+    }
+
+
+def _rates(statistics: ClickStatistics) -> list[float]:
+    """Clicks per impression by rank."""
+    shown = statistics.impressions.sum(0)
+    rates = statistics.clicks.sum(0) / np.maximum(shown, 1)
+    return [round(float(rate), 6) for rate in rates]

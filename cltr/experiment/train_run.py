@@ -1,0 +1,135 @@
+"""A run in its folder, from clicks to a result; and on from where it was interrupted."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from cltr.clicks.misfit import warn_of_misfit
+from cltr.errors import CltrError, UsageError
+from cltr.experiment.components import Components, compose, resolved
+from cltr.experiment.config import RunConfig
+from cltr.experiment.experiment import Experiment, Learned
+from cltr.experiment.progress import Progress
+from cltr.experiment.provenance import (
+    RANKS,
+    SCORES,
+    check_data,
+    describe,
+    open_data,
+    provenance,
+    read_config,
+)
+from cltr.experiment.run_folder import RunFolder
+from cltr.experiment.run_log import RunLog, fit_to_log, open_run_log
+from cltr.training.loop import TrainingState
+from cltr.types import Dataset, Rewards
+
+
+def train(
+    config: RunConfig, *, out: Path | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
+    """A new run, in ``out`` or in the next folder below ``runs/``."""
+    config = fit_to_log(config)
+    components = compose(config)
+    config, dataset = open_data(config)
+    folder = RunFolder.create(out, label=f"{components.estimator.name}-{components.reward.name}")
+    config = resolved(config, components)
+    config = config.model_copy(update={"provenance": provenance(config, dataset)})
+    try:
+        folder.write_text("run.toml", config.to_toml())
+        return _run(config, components, dataset, folder, progress or Progress())
+    except CltrError:
+        if not folder.has_checkpoint:  # nothing to go on from: leave nothing in the way
+            folder.discard()
+        raise
+
+
+def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
+    """Go on with a run that was interrupted, to the result it would have had."""
+    folder = RunFolder.open(path)
+    if (path / "result.json").exists():
+        raise UsageError(f"{path}: the run is finished; see cltr evaluate {path}")
+    config = read_config(folder)
+    components = compose(config)
+    config, dataset = open_data(config)
+    check_data(folder, config, dataset)
+    return _run(config, components, dataset, folder, progress or Progress())
+
+
+def _run(
+    config: RunConfig,
+    components: Components,
+    dataset: Dataset,
+    folder: RunFolder,
+    progress: Progress,
+) -> dict[str, Any]:
+    began = time.perf_counter()
+    experiment, log = _begin(config, components, dataset, progress)
+    outcome = experiment.run(
+        log.statistics if log else None,
+        skyline=config.skyline and dataset.judged,
+        state=folder.load_checkpoint(),
+        on_epoch=_Saver(folder),
+    )
+    learned, rewards = outcome.learned, outcome.rewards
+    _save(folder, experiment, learned)
+    result = {
+        **describe(config, components),
+        "exposure": rewards["train"].exposure.source,
+        "users": log.users if log else components.users.name,
+        "n_interactions": _interactions(rewards["train"]),
+        "assumptions": list(log.assumptions) if log else [],
+        "warnings": warn_of_misfit(
+            components.reward, components.estimator.name, components.click_model, rewards
+        ),
+        **outcome.judged,
+        "clip_fraction": learned.clip_fraction,
+        "unsupported_documents": learned.unsupported,
+        "epochs": learned.state.epoch,
+        "best_epoch": learned.state.best_epoch,
+        "seconds": round(time.perf_counter() - began, 3),
+        "run": str(folder.path),
+    }
+    folder.write_json("result.json", result)
+    folder.remove_checkpoint()
+    return result
+
+
+def _begin(
+    config: RunConfig, components: Components, dataset: Dataset, progress: Progress
+) -> tuple[Experiment, RunLog | None]:
+    """The experiment of a run: on its log, or on simulated clicks."""
+    if not config.log:
+        simulated = Experiment.simulated(
+            config, dataset=dataset, components=components, progress=progress
+        )
+        return simulated, None
+    log = open_run_log(config, dataset, components.click_model)
+    return Experiment(config, components, dataset, log.production, progress), log
+
+
+def _interactions(rewards: Rewards) -> int:
+    return 0 if rewards.statistics is None else rewards.statistics.n_interactions
+
+
+def _save(folder: RunFolder, experiment: Experiment, learned: Learned) -> None:
+    production = experiment.production
+    folder.save_module("policy.safetensors", learned.module)
+    for name, values in ((SCORES, production.scores), (RANKS, production.rank_distribution)):
+        if values is not None:
+            folder.save_scores(name, values)
+    if production.module is not None:
+        folder.save_module("production.safetensors", production.module)
+    folder.write_json("history.json", learned.state.history)
+
+
+class _Saver:
+    """Saves a checkpoint now and then: what is lost by a kill is computed again, the same."""
+
+    def __init__(self, folder: RunFolder, *, every: float = 10.0) -> None:
+        self._folder, self._every, self._last = folder, every, time.monotonic()
+
+    def __call__(self, state: TrainingState) -> None:
+        if time.monotonic() - self._last > self._every:
+            self._folder.save_checkpoint(state)
+            self._last = time.monotonic()

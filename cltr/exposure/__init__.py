@@ -1,0 +1,1 @@
+"""The production ranker that served a log, and the exposure it gave to documents."""

@@ -1,0 +1,1 @@
+"""Files on disk: atomic writing, checked reading, fingerprints."""

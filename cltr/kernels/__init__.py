@@ -1,0 +1,1 @@
+"""Compiled code (numba) and its torch forms; nothing else lives here."""

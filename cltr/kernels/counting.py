@@ -1,0 +1,204 @@
+"""Coded rows to counts, compiled: a table of hashes, and one pass over the rows."""
+
+import numpy as np
+from numba import njit
+
+from cltr.kernels import compiling  # noqa: F401 - says so when it compiles
+
+_JIT = {"cache": True, "error_model": "numpy", "nogil": True}
+MOST = 64
+TWICE, GAPS, UNKNOWN, TESTED, ALL_CLICKED, SHORT, SHORT_CLICKED = range(7)
+N_FOUND = 7
+"""What is counted beside impressions, clicks and displays."""
+TOTAL, NAMELESS, ORPHANS, NOWHERE, LOST, BEFORE, ZERO, UNCLEAR, REPEATED, BEYOND, LOW, HIGH = range(
+    12
+)
+N_VALUES = 12
+"""What single rows tell; see :class:`cltr.logs.id_coding.Values`."""
+
+
+@njit(**_JIT)
+def fill_slots(pairs, slots, rows):
+    """An open table from hashes to their places; ``slots`` is all 0 and a power of 2 long."""
+    mask = np.uint64(len(slots) - 1)
+    for i in range(len(pairs)):
+        at = pairs[i] & mask
+        while slots[at] != 0:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = pairs[i]
+        rows[at] = i
+
+
+@njit(**_JIT)
+def find_place(pair, slots, rows):
+    """The place of a hash; -1 if it has none."""
+    mask = np.uint64(len(slots) - 1)
+    at = pair & mask
+    while slots[at] != 0:
+        if slots[at] == pair:
+            return rows[at]
+        at = (at + np.uint64(1)) & mask
+    return -1
+
+
+@njit(**_JIT)
+def find_places(pairs, slots, rows, out):
+    """Places of many hashes."""
+    for i in range(len(pairs)):
+        out[i] = find_place(pairs[i], slots, rows)
+
+
+@njit(**_JIT)
+def _note(key, pair, rank, clicked, top_k, values):
+    """Count what is wrong with a row."""
+    if pair == 0:
+        values[NAMELESS] += 1
+    elif rank == 0:
+        values[ORPHANS if clicked else NOWHERE] += 1
+    elif key == 0:
+        values[LOST] += 1
+    values[BEFORE] += rank < 0
+    values[ZERO] += rank == -2
+    values[BEYOND] += pair != 0 and rank > top_k
+
+
+@njit(**_JIT)
+def take_rows(
+    keys, pairs, ranks, states, valids, top_k, drop_unclear,
+    out_keys, out_pairs, out_ranks, out_states, out_valids, at, values,
+):  # fmt: skip
+    """Copy rows that count behind those that are there, and note what is wrong with the others.
+
+    Args:
+        keys: of interactions, ``[rows]``; 0 is none.
+        pairs: of query and document; 0 is none.
+        ranks: from 1; 0 is none, -1 makes no sense, -2 is a position too low by 1.
+        states: 0 no click, 1 a click, 2 several, 3 unclear.
+        valids: whether a row is for validation.
+        top_k: ranks.
+        drop_unclear: whether rows whose click is unclear do not count.
+        out_keys: where rows go, as all that begin with ``out``.
+        out_pairs: the same.
+        out_ranks: the same.
+        out_states: the same.
+        out_valids: the same.
+        at: how many are there.
+        values: what is wrong, ``[N_VALUES]``, added to; ``LOW`` and ``HIGH`` are ranks.
+
+    Returns:
+        How many are there now.
+    """
+    values[TOTAL] += len(keys)
+    low, high, repeated, unclear = values[LOW], values[HIGH], 0, 0
+    for i in range(len(keys)):
+        key, pair, rank, state = keys[i], pairs[i], int(ranks[i]), states[i]
+        if rank > 0:
+            low, high = min(low, rank), max(high, rank)
+        repeated += state == 2
+        unclear += state == 3
+        if pair == 0 or key == 0 or rank < 1 or rank > top_k:
+            _note(key, pair, rank, state == 1 or state == 2, top_k, values)
+        elif not (drop_unclear and state == 3):
+            out_keys[at], out_pairs[at], out_ranks[at] = key, pair, ranks[i]
+            out_states[at], out_valids[at] = state, valids[i]
+            at += 1
+    values[LOW], values[HIGH] = low, high
+    values[REPEATED] += repeated
+    values[UNCLEAR] += unclear
+    return at
+
+
+@njit(**_JIT)
+def _check_run(pairs, ranks, start, stop, found):
+    """Count a run in which a rank or a document comes twice, or whose ranks leave some out."""
+    if stop - start > MOST:
+        found[TWICE] += 1
+        return
+    one = np.uint64(1)
+    filled = seen = np.uint64(0)
+    for i in range(start, stop):
+        rank = one << np.uint64(ranks[i] - 1)
+        bucket = one << (pairs[i] & np.uint64(63))
+        twice = filled & rank != 0
+        if seen & bucket != 0:  # perhaps the same document, perhaps another
+            for j in range(start, i):
+                twice |= pairs[j] == pairs[i]
+        if twice:
+            found[TWICE] += 1
+            return
+        filled |= rank
+        seen |= bucket
+    if filled & (filled + one) != 0:
+        found[GAPS] += 1
+
+
+@njit(**_JIT)
+def count_runs(
+    keys, pairs, ranks, states, valids, slots, rows, owners, splits, top_k, sessions,
+    impressions, clicks, displays, found, lengths, click_counts, run_keys,
+):  # fmt: skip
+    """Count rows, run by run: a run is the rows of an interaction, or a single impression.
+
+    Args:
+        keys: of interactions, ``[rows]``; runs lie together.
+        pairs: of query and document.
+        ranks: from 1.
+        states: 1 and 2 are clicks.
+        valids: whether a row is for validation.
+        slots: hashes of documents; see :func:`fill_slots`.
+        rows: the documents' places.
+        owners: the query of each document.
+        splits: of each query: 0 training, 1 validation, 2 neither, -1 as ``valids`` says.
+        top_k: ranks.
+        sessions: whether runs are interactions.
+        impressions: ``[2, docs, K]``, added to.
+        clicks: ``[2, docs, K]``, added to.
+        displays: ``[2, queries]``, added to.
+        found: other counts, see above.
+        lengths: interactions by number of documents, ``[MOST + 1]``.
+        click_counts: interactions by number of clicks, ``[MOST + 1]``.
+        run_keys: filled with the key of each run.
+
+    Returns:
+        The number of runs.
+    """
+    n, start, runs = len(keys), 0, 0
+    while start < n:
+        stop = start + 1
+        while sessions and stop < n and keys[stop] == keys[start]:
+            stop += 1
+        if sessions:
+            _check_run(pairs, ranks, start, stop, found)
+        query, where, n_clicks, last = -1, 0, 0, start
+        for i in range(start, stop):
+            place = find_place(pairs[i], slots, rows)
+            clicked = states[i] == 1 or states[i] == 2
+            n_clicks += clicked
+            if ranks[i] > ranks[last]:
+                last = i
+            if place < 0:
+                found[UNKNOWN] += 1
+                continue
+            if query < 0:  # the same for all rows of a run
+                query = owners[place]
+                where = splits[query] if splits[query] >= 0 else int(valids[start])
+            if where == 2:
+                found[TESTED] += 1
+                continue
+            impressions[where, place, ranks[i] - 1] += 1
+            if clicked:
+                clicks[where, place, ranks[i] - 1] += 1
+        if sessions:
+            length = min(stop - start, MOST)
+            if query >= 0 and where < 2:
+                displays[where, query] += 1
+            lengths[length] += 1
+            click_counts[min(n_clicks, MOST)] += 1
+            found[ALL_CLICKED] += n_clicks == length and length >= 3
+            if ranks[last] < top_k:
+                found[SHORT] += 1
+                found[SHORT_CLICKED] += states[last] == 1 or states[last] == 2
+        run_keys[runs] = keys[start]
+        runs += 1
+        start = stop
+    return runs

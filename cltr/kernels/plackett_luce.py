@@ -1,0 +1,302 @@
+r"""Plackett-Luce as a race of documents: exact expected weights and their gradient, compiled.
+
+A Plackett-Luce ranking is the order of arrival of independent exponential clocks with rates
+:math:`\lambda_d = e^{s_d}`. Given that document d arrives at time t, each other document is
+already there with probability :math:`p_j(t) = 1 - e^{-\lambda_j t}`, so
+
+.. math:: \omega_d = \int_0^\infty \lambda_d e^{-\lambda_d t}
+          \sum_{k \le K} w_k \, P(k-1 \text{ of the others before } t)\, dt .
+
+*Linear in K.* The inner sum is the end of a walk along the list that counts arrivals. A prefix
+distribution ``before[i]`` (i arrivals so far) and a suffix value ``after[i]`` (expected weight if
+i came so far) both take one multiply-add per rank and document, and meet at d without division.
+
+*The gradient of any objective.* With slopes g, :math:`\sum_d g_d \omega_d` is the same walk in
+which exactly one document is marked at price :math:`g_d`; it is linear in each document's factors
+(absent, present, marked), so two marked walks give all derivatives (reverse mode, written out).
+
+*Nodes.* The trapezoid rule in log t converges exponentially; an octave is cut into a power of two
+of nodes, so that arrival probabilities follow by doubling, :math:`p(2t) = p(2-p)`, without
+``exp``. Below the first node the integrand is its own Taylor series and the rest of the sum is
+geometric; above, the walk itself says when the top K are complete. So the nodes are placed per
+list, as many as its range of scores needs.
+
+*Peaked lists.* Documents stand in line by score. At any time those at its head have arrived for
+certain, those far down the line cannot have, and only those between are walked: a document costs
+for the octaves in which its arrival is open, however many the whole race has. Of a far one
+:math:`\omega` keeps its digits all the same: it gets its rate times what the next to arrive would
+get. To the gradient the far ones add less than the accuracy, and are left out.
+
+*Many ranks.* Early on few have arrived, so the walk counts no further than so many can have
+(``race_integrals.most_arrived``): of the octaves that K ranks need, only the last ones cost K.
+
+Each list is computed alone, by one thread: results do not depend on the number of threads.
+"""
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+from cltr.kernels.race_integrals import (
+    LANES,
+    advance,
+    line_up,
+    most_arrived,
+    move_up,
+    nodes_per_octave,
+    set_off,
+    walk,
+)
+
+__all__ = ["expected_weights", "gradient", "nodes_per_octave"]
+
+_JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
+
+
+@njit(parallel=True, **_JIT)
+def expected_weights(scores, starts, lengths, weights, nodes, accuracy, out):
+    r"""Write :math:`\omega` of every list into ``out`` (same layout as ``scores``)."""
+    for q in prange(len(starts)):
+        n = lengths[q]
+        if n > 0:
+            chunk = slice(starts[q], starts[q] + n)
+            _weights_of_list(scores[chunk], weights, nodes, accuracy, out[chunk])
+
+
+@njit(**_JIT)
+def _weights_of_list(scores, weights, nodes, accuracy, out):
+    n = len(scores)
+    ranks = min(len(weights), n)
+    order, rates, behind = line_up(scores)
+    total = behind[0]
+    first = accuracy ** (1 / 3) / total
+    step = math.log(2.0) / nodes
+
+    below1 = step * first / math.expm1(step)
+    below2 = step * first**2 / math.expm1(2 * step)
+    top = weights[0]
+    drop = (weights[1] if ranks > 1 else 0.0) - top
+    found = np.empty(n)
+    for d in range(n):
+        rate = rates[d]
+        found[d] = rate * (top * below1 + below2 * (drop * (total - rate) - top * rate))
+
+    times = np.empty(LANES)
+    present = np.empty((n, LANES))
+    absent = np.empty((n, LANES))
+    before = np.empty((n + 1, ranks, LANES))
+    after = np.empty((ranks + 1, LANES))
+    passes = max(nodes // LANES, 1)
+    for shift in range(passes):
+        set_off(first * 2.0 ** (shift / nodes), nodes // passes, times)
+        there = near = 0
+        next_gets = 0.0
+        unfinished = 1.0
+        while unfinished > accuracy:
+            there, nearer = move_up(
+                rates, behind, times, nodes // passes, there, near, accuracy, present, absent
+            )
+            for d in range(near, nearer):
+                found[d] += rates[d] * next_gets
+            near = nearer
+            if there >= ranks:
+                break
+            open_ = slice(there, near)
+            p, q, left = present[open_], absent[open_], weights[there:ranks]
+            depth = most_arrived(p, ranks - there, accuracy)
+            unfinished = walk(p, q, before, depth)
+            next_gets += step * _at_end(times, before[near - there], left, depth)
+            _add_weights(rates[open_], times, p, q, before, after, left, depth, step, found[open_])
+            advance(nodes // passes, times, p, q)
+        for d in range(near, n):
+            found[d] += rates[d] * next_gets
+    for d in range(n):
+        out[order[d]] = found[d]
+
+
+@njit(**_JIT)
+def _at_end(times, arrived, weights, depth):
+    """What the next to arrive gets at these nodes: the weight behind those who came."""
+    total = 0.0
+    for i in range(depth):
+        for lane in range(LANES):
+            total += times[lane] * arrived[i, lane] * weights[i]
+    return total
+
+
+@njit(**_JIT)
+def _add_weights(rates, times, present, absent, before, after, weights, depth, step, out):
+    """Walk back from the end of the line; add to each document what it gains at these nodes."""
+    inner = np.empty(LANES)
+    for lane in range(LANES):
+        for i in range(depth):
+            after[i, lane] = weights[i]
+        after[depth, lane] = 0.0
+    for d in range(len(rates) - 1, -1, -1):
+        for lane in range(LANES):
+            inner[lane] = 0.0
+        for i in range(depth):
+            for lane in range(LANES):
+                inner[lane] += before[d, i, lane] * after[i, lane]
+        mass = 0.0
+        for lane in range(LANES):
+            mass += times[lane] * absent[d, lane] * inner[lane]
+        out[d] += step * rates[d] * mass
+        for i in range(depth):
+            for lane in range(LANES):
+                after[i, lane] = (
+                    absent[d, lane] * after[i, lane] + present[d, lane] * after[i + 1, lane]
+                )
+
+
+@njit(parallel=True, **_JIT)
+def gradient(scores, slopes, starts, lengths, weights, nodes, accuracy, out):
+    r"""Write :math:`\partial \sum_d g_d \omega_d / \partial s` of every list into ``out``."""
+    for q in prange(len(starts)):
+        n = lengths[q]
+        if n > 0:
+            chunk = slice(starts[q], starts[q] + n)
+            _gradient_of_list(scores[chunk], slopes[chunk], weights, nodes, accuracy, out[chunk])
+
+
+@njit(**_JIT)
+def _gradient_of_list(scores, slopes, weights, nodes, accuracy, out):
+    n = len(scores)
+    ranks = min(len(weights), n)
+    order, rates, behind = line_up(scores)
+    total = behind[0]
+    first = accuracy ** (1 / 3) / total
+    step = math.log(2.0) / nodes
+
+    prices = slopes[order] * rates
+    priced = prices.sum()
+    below1 = step * first / math.expm1(step)
+    below2 = step * first**2 / math.expm1(2 * step)
+    top = weights[0]
+    drop = (weights[1] if ranks > 1 else 0.0) - top
+    found = np.empty(n)
+    for d in range(n):
+        rate = rates[d]
+        own = top * below1 + below2 * (drop * (total - rate) - 2 * top * rate)
+        found[d] = prices[d] * own + rate * below2 * drop * (priced - prices[d])
+
+    times = np.empty(LANES)
+    present = np.empty((n, LANES))
+    absent = np.empty((n, LANES))
+    before = np.empty((n + 1, ranks, LANES))
+    marked_before = np.empty((n + 1, ranks, LANES))
+    after = np.empty((ranks + 1, LANES))
+    marked_after = np.empty((ranks + 1, LANES))
+    passes = max(nodes // LANES, 1)
+    for shift in range(passes):
+        set_off(first * 2.0 ** (shift / nodes), nodes // passes, times)
+        there = near = 0
+        unfinished = 1.0
+        while unfinished > accuracy:
+            there, near = move_up(
+                rates, behind, times, nodes // passes, there, near, accuracy, present, absent
+            )
+            if there >= ranks:
+                break
+            open_ = slice(there, near)
+            p, q, left = present[open_], absent[open_], weights[there:ranks]
+            depth = most_arrived(p, ranks - there, accuracy)
+            unfinished = walk(p, q, before, depth)
+            _walk_marked(prices[open_], p, q, before, marked_before, depth)
+            for lane in range(LANES):
+                for i in range(depth):
+                    after[i, lane] = left[i]
+                after[depth, lane] = 0.0
+            marked_after[: depth + 1] = 0.0
+            _add_gradient(
+                rates[open_],
+                prices[open_],
+                times,
+                p,
+                q,
+                before,
+                marked_before,
+                after,
+                marked_after,
+                depth,
+                step,
+                found[open_],
+            )
+            advance(nodes // passes, times, p, q)
+    for d in range(n):
+        out[order[d]] = found[d]
+
+
+@njit(**_JIT)
+def _walk_marked(prices, present, absent, before, marked_before, depth):
+    """As ``walk``, with one mark set so far, among the documents ahead of d."""
+    mark = np.empty(LANES)
+    marked_before[0, :depth] = 0.0
+    for d in range(len(prices)):
+        price = prices[d]
+        for lane in range(LANES):
+            mark[lane] = price * absent[d, lane]
+            marked_before[d + 1, 0, lane] = (
+                absent[d, lane] * marked_before[d, 0, lane] + mark[lane] * before[d, 0, lane]
+            )
+        for i in range(1, depth):
+            for lane in range(LANES):
+                marked_before[d + 1, i, lane] = (
+                    absent[d, lane] * marked_before[d, i, lane]
+                    + present[d, lane] * marked_before[d, i - 1, lane]
+                    + mark[lane] * before[d, i, lane]
+                )
+
+
+@njit(**_JIT)
+def _add_gradient(
+    rates,
+    prices,
+    times,
+    present,
+    absent,
+    before,
+    marked_before,
+    after,
+    marked_after,
+    depth,
+    step,
+    out,
+):
+    """Walk back: ``after`` needs no further mark, ``marked_after`` still has one to set."""
+    by_absence = np.empty(LANES)
+    by_presence = np.empty(LANES)
+    by_mark = np.empty(LANES)
+    for d in range(len(rates) - 1, -1, -1):
+        price = prices[d]
+        rate = rates[d]
+        for lane in range(LANES):
+            by_absence[lane] = 0.0
+            by_presence[lane] = 0.0
+            by_mark[lane] = 0.0
+        for i in range(depth):
+            for lane in range(LANES):
+                plain = before[d, i, lane]
+                marked = marked_before[d, i, lane]
+                by_mark[lane] += plain * after[i, lane]
+                by_absence[lane] += plain * marked_after[i, lane] + marked * after[i, lane]
+                by_presence[lane] += plain * marked_after[i + 1, lane] + marked * after[i + 1, lane]
+        mass = 0.0
+        for lane in range(LANES):
+            hazard = rate * times[lane]
+            moved = hazard * (by_presence[lane] - by_absence[lane])
+            mass += times[lane] * absent[d, lane] * (moved + price * (1.0 - hazard) * by_mark[lane])
+        out[d] += step * mass
+        for i in range(depth):
+            for lane in range(LANES):
+                marked_after[i, lane] = (
+                    absent[d, lane] * marked_after[i, lane]
+                    + present[d, lane] * marked_after[i + 1, lane]
+                    + price * absent[d, lane] * after[i, lane]
+                )
+        for i in range(depth):
+            for lane in range(LANES):
+                after[i, lane] = (
+                    absent[d, lane] * after[i, lane] + present[d, lane] * after[i + 1, lane]
+                )

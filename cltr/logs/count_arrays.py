@@ -1,0 +1,228 @@
+"""The counts of a log as arrays: its lists, its statistics, what is known of its policy."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.errors import DataError
+from cltr.logs.counting import Places, RowCounts, SharedKeysError, count_rows
+from cltr.logs.id_coding import Split, Tally
+from cltr.logs.log_lists import lists_of_log
+from cltr.logs.table_files import arrays
+from cltr.types import ClickStatistics, Dataset, Floats, Integers
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A counted log: whose documents, where they lie, how often they were shown."""
+
+    lists: Dataset
+    places: Places
+    counted: RowCounts
+    pairs: NDArray[np.uint64]
+    """Hash of each document of the log, with ``rows``."""
+    rows: Integers
+
+
+def count_alone(tally: Tally, *, name: str, offered: bool = False) -> Assembled:
+    """A log that stands alone: all that was shown for a query is its list.
+
+    Args:
+        tally: coded.
+        name: of the lists.
+        offered: also what ``production`` scores for queries that were logged, shown or not.
+    """
+    if offered:
+        _offer(tally)
+    lists, pairs = _named_lists(tally, name)
+    rows = np.arange(len(pairs))
+    places = Places.of(pairs, rows, lists)
+    counted = _count(tally, places)
+    if counted is None:  # coded anew, with other hashes
+        return count_alone(tally, name=name, offered=offered)
+    keep = counted.impressions.sum((0, 2)) > 0
+    if offered:
+        keep |= _scored(tally, lists)
+    if keep.all():
+        return Assembled(lists, places, counted, pairs, rows)
+    return _without_unshown(tally, Assembled(lists, places, counted, pairs, rows), keep)
+
+
+def count_on(tally: Tally, dataset: Dataset) -> Assembled:
+    """A log on the documents of a data set, matched by query and document id as text."""
+    given = {
+        "query": np.repeat(dataset.query_ids.astype(object), dataset.lists.lengths),
+        "document": dataset.document_ids.astype(object),
+        "row": np.arange(dataset.n_documents),
+    }
+    tally.connection.register("given", given)
+    found = arrays(
+        tally.connection,
+        "SELECT names.pair, given.row FROM names JOIN given ON names.query::VARCHAR = given.query "
+        "AND names.document::VARCHAR = given.document",
+    )
+    tally.connection.unregister("given")
+    pairs, rows = np.asarray(found["pair"], np.uint64), np.asarray(found["row"], np.int64)
+    places = Places.of(pairs, rows, dataset)
+    counted = _count(tally, places)
+    return (
+        count_on(tally, dataset)
+        if counted is None
+        else Assembled(dataset, places, counted, pairs, rows)
+    )
+
+
+def _count(tally: Tally, places: Places) -> RowCounts | None:
+    try:
+        return count_rows(tally, places)
+    except SharedKeysError:
+        tally.code_anew()
+        return None
+
+
+def _offer(tally: Tally) -> None:
+    """Add what production scores to the names of logged queries; ids of scores are text."""
+    hashed = tally.hash_of("query", "document")
+    tally.connection.execute(
+        "CREATE OR REPLACE TABLE names AS SELECT query::VARCHAR AS query, "
+        "document::VARCHAR AS document, pair FROM names; "
+        "CREATE OR REPLACE TABLE seen AS SELECT DISTINCT query::VARCHAR AS query FROM names; "
+        f"INSERT INTO names SELECT query, document, {hashed} AS pair FROM (SELECT query, document "
+        "FROM production WHERE query IN (SELECT query FROM seen) EXCEPT "
+        "SELECT query::VARCHAR, document::VARCHAR FROM names)"
+    )
+
+
+def _named_lists(tally: Tally, name: str) -> tuple[Dataset, NDArray[np.uint64]]:
+    """Lists of all names, in order of query and document, and their hashes."""
+    queries = arrays(
+        tally.connection,
+        "SELECT query::VARCHAR AS id, count(*) AS n FROM names GROUP BY query ORDER BY query",
+    )
+    documents = arrays(
+        tally.connection,
+        "SELECT document::VARCHAR AS id, pair FROM names ORDER BY query, document",
+    )
+    offsets = np.concatenate([[0], np.cumsum(queries["n"])]).astype(np.int64)
+    lists = lists_of_log(offsets, _text(queries["id"]), _text(documents["id"]), name=name)
+    return lists, np.asarray(documents["pair"], np.uint64)
+
+
+def _scored(tally: Tally, lists: Dataset) -> NDArray[np.bool_]:
+    """Documents of lists that production scores."""
+    found = arrays(
+        tally.connection,
+        "SELECT count(p.query) > 0 AS scored FROM names LEFT JOIN production AS p ON "
+        "names.query::VARCHAR = p.query AND names.document::VARCHAR = p.document "
+        "GROUP BY names.query, names.document ORDER BY names.query, names.document",
+    )
+    scored = np.asarray(found["scored"], np.bool_)
+    assert len(scored) == lists.n_documents
+    return scored
+
+
+def _without_unshown(tally: Tally, found: Assembled, keep: NDArray[np.bool_]) -> Assembled:
+    """The same without documents of which no impression was left."""
+    lists, counted = found.lists, found.counted
+    lengths = np.bincount(lists.lists.owners[keep], minlength=lists.n_queries)
+    queries = lengths > 0
+    offsets = np.concatenate([[0], np.cumsum(lengths[queries])]).astype(np.int64)
+    if len(offsets) == 1:
+        raise DataError(f"{tally.problems.where}: nothing is left of the log")
+    smaller = lists_of_log(
+        offsets, lists.query_ids[queries], lists.document_ids[keep], name=lists.name
+    )
+    counted.impressions = counted.impressions[:, keep]
+    counted.clicks = counted.clicks[:, keep]
+    counted.displays = counted.displays[:, queries]
+    pairs, rows = found.pairs[keep], np.arange(int(keep.sum()))
+    return Assembled(smaller, Places.of(pairs, rows, smaller), counted, pairs, rows)
+
+
+def _text(ids: NDArray[Any]) -> NDArray[np.str_]:
+    texts = np.asarray(ids, dtype=object)
+    if any("\0" in text for text in texts):
+        raise DataError("an id contains the character NUL; ids must be text without it")
+    return texts.astype(str)
+
+
+def statistics_of(tally: Tally, found: Assembled) -> dict[str, ClickStatistics]:
+    """Statistics by split."""
+    lists, counted = found.lists, found.counted
+    impressions, clicks = counted.impressions, counted.clicks
+    shared = lists.splits["train"] == lists.splits["valid"]
+    if shared and not tally.has_sessions and tally.split.by == "interaction":
+        impressions, clicks = _hold_impressions(impressions[0], clicks[0], tally.split)
+    result = {}
+    for number, split in enumerate(("train", "valid")):
+        part, rows = lists.part(split), lists.documents_of(split)
+        shown = impressions[number, rows]
+        displays = counted.displays[number, slice(*lists.splits[split])]
+        if not tally.has_sessions:
+            displays = _fewest_displays(shown, part.offsets)
+        result[split] = ClickStatistics(shown, clicks[number, rows], displays, part.offsets)
+    return result
+
+
+def _hold_impressions(
+    impressions: Integers, clicks: Integers, split: Split
+) -> tuple[Integers, Integers]:
+    """Single impressions, split one by one, ``[2, docs, K]``; equal ones differ by nothing."""
+    rng = np.random.default_rng(split.seed)
+    held_clicks = rng.binomial(clicks, split.share)
+    held = held_clicks + rng.binomial(impressions - clicks, split.share)
+    return np.stack([impressions - held, held]), np.stack([clicks - held_clicks, held_clicks])
+
+
+def _fewest_displays(impressions: Integers, offsets: Integers) -> Integers:
+    """The fewest lists that can have shown single impressions, ``[queries]``.
+
+    A rank shows one document at a time, and a list shows a document once.
+    """
+    by_rank = np.add.reduceat(impressions, offsets[:-1]).max(-1)
+    by_document = np.maximum.reduceat(impressions.sum(-1), offsets[:-1])
+    fewest: Integers = np.maximum(by_rank, by_document)
+    return fewest
+
+
+def propensities_of(tally: Tally, found: Assembled) -> Floats | None:
+    r"""Probability to show a document at a rank, ``[docs, K]``, from logged propensities.
+
+    The harmonic mean over the impressions there: where propensities p depend on a context x,
+    :math:`E[1/p(x) \mid \text{shown}] = 1/P`. 0 where nothing was logged.
+    """
+    if "propensity" not in tally.columns:
+        return None
+    cells = arrays(
+        tally.connection,
+        "SELECT pair, rank - 1 AS rank, count(*) / sum(1 / propensity) AS chance FROM "
+        f"{tally.table} WHERE {tally.usable} AND propensity > 0 AND propensity <= 1 GROUP BY ALL",
+    )
+    rows = found.places.find(np.asarray(cells["pair"], np.uint64))
+    result = np.zeros((found.lists.n_documents, tally.top_k))
+    known = rows >= 0
+    ranks, chances = np.asarray(cells["rank"]), np.asarray(cells["chance"])
+    result[rows[known], ranks[known]] = chances[known]
+    return result
+
+
+def scores_of(tally: Tally, found: Assembled) -> Floats | None:
+    """Logged scores, ``[docs]``, if there is one and the same of every document."""
+    if "score" not in tally.columns:
+        return None
+    pairs = arrays(
+        tally.connection,
+        f"SELECT pair, min(score) AS low, max(score) AS high FROM {tally.table} "
+        f"WHERE {tally.usable} AND isfinite(score) GROUP BY pair",
+    )
+    rows = found.places.find(np.asarray(pairs["pair"], np.uint64))
+    low, high = (np.asarray(pairs[name], np.float64)[rows >= 0] for name in ("low", "high"))
+    scores = np.full(found.lists.n_documents, np.nan)
+    scores[rows[rows >= 0]] = (low + high) / 2
+    varying = int((high - low > 1e-6 * np.maximum(1.0, np.abs(low))).sum())
+    missing = int(np.isnan(scores).sum())
+    tally.problems.found("varying-scores", varying)
+    tally.problems.found("missing-scores", missing)
+    return None if varying or missing else scores

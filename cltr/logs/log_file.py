@@ -1,0 +1,324 @@
+"""Click logs at rest: statistics, and the interactions themselves where they are kept.
+
+A log lies on a data set's documents, or stands alone: then it holds its own lists, of all that was
+ever shown for a query, and training and validation statistics both lie on them.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.errors import DataError
+from cltr.files.schema import Member
+from cltr.files.storage import attribute, create_h5, open_h5
+from cltr.logs.log_lists import MEMBERS as LISTS
+from cltr.logs.log_lists import read_lists, write_lists
+from cltr.types import LOGGED_SPLITS, ClickLog, ClickStatistics, Dataset, Floats
+
+FORMAT = "cltr-log"
+INTERACTIONS_AT_ONCE = 262_144
+"""Interactions of a log in memory at a time."""
+STATISTICS = ("impressions", "clicks", "displays", "offsets")
+
+
+def _members(split: str) -> dict[str, Member]:
+    docs, queries, rows = f"{split} documents", f"{split} queries", f"{split} interactions"
+    return {
+        f"{split}/impressions": Member("<i8", (docs, "ranks")),
+        f"{split}/clicks": Member("<i8", (docs, "ranks")),
+        f"{split}/displays": Member("<i8", (queries,)),
+        f"{split}/offsets": Member("<i8", (f"{queries}+1",)),
+        f"{split}/sessions/queries": Member("<i8", (rows,)),
+        f"{split}/sessions/documents": Member("<i8", (rows, "ranks")),
+        f"{split}/sessions/clicks": Member("|b1", (rows, "ranks")),
+        f"{split}/sessions/context/*": Member("S", (rows,)),
+    }
+
+
+_EXTRAS = {
+    "scores": Member("<f8", ("documents",)),
+    "propensities": Member("<f8", ("documents", "ranks")),
+}
+MEMBERS = _members("train") | _members("valid") | LISTS | _EXTRAS
+OPTIONAL = [name for name in MEMBERS if "/sessions/" in name] + [*LISTS, *_EXTRAS]
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A log as it is stored: statistics by split, production's scores, where it came from."""
+
+    statistics: Mapping[str, ClickStatistics]
+    scores: Floats | None
+    """Production's scores on all documents of the data set; None if they are not known."""
+    description: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+    """Of the data set whose documents the log shows."""
+    lists: Dataset | None = None
+    """The log's own lists, without features or judgements; None if it lies on a data set."""
+    propensities: Floats | None = None
+    """Logged probabilities to show a document at a rank, ``[docs, K]``; 0 where none is logged."""
+
+
+def write_log(path: Path, log: LogFile) -> None:
+    """Statistics alone: the size does not depend on the number of interactions."""
+    with create_h5(path, format=FORMAT) as file:
+        _write_frame(file, log)
+        for split, statistics in log.statistics.items():
+            _write_statistics(file, split, statistics)
+
+
+def write_sessions(
+    path: Path,
+    log: LogFile,
+    sessions: Mapping[str, tuple[int, Iterable[ClickLog]]],
+    offsets: Mapping[str, NDArray[np.int64]],
+    *,
+    progress: Callable[[int], None] = lambda n: None,
+) -> dict[str, ClickStatistics]:
+    """The interactions chunk by chunk, counted as they pass; returns their statistics.
+
+    Args:
+        path: where to write.
+        log: scores and description; its statistics are replaced by what is counted.
+        sessions: number of interactions and chunks of them, by split.
+        offsets: where each query's documents lie, by split.
+        progress: called with the number of interactions of each chunk written.
+    """
+    counted = {}
+    with create_h5(path, format=FORMAT) as file:
+        _write_frame(file, log)
+        for split, (n, chunks) in sessions.items():
+            group = file.create_group(f"{split}/sessions")
+            start, total = 0, None
+            for chunk in chunks:
+                _write_chunk(group, chunk, start, n)
+                part = ClickStatistics.count(chunk, offsets[split])
+                total = part if total is None else total + part
+                start += len(chunk)
+                progress(len(chunk))
+            if total is None or start != n:
+                raise DataError(f"{path}: {split} has {start} interactions; expected {n}")
+            counted[split] = total
+            _write_statistics(file, split, total)
+    return counted
+
+
+def _write_frame(file: h5py.File, log: LogFile) -> None:
+    file.attrs["description"] = json.dumps(dict(log.description))
+    file.attrs["fingerprint"] = log.fingerprint
+    for name, values in (("scores", log.scores), ("propensities", log.propensities)):
+        if values is not None:
+            file[name] = values
+    if log.lists is not None:
+        write_lists(file, log.lists)
+
+
+def _write_statistics(file: h5py.File, split: str, statistics: ClickStatistics) -> None:
+    for name in STATISTICS:
+        file[f"{split}/{name}"] = getattr(statistics, name)
+
+
+def _write_chunk(group: h5py.Group, chunk: ClickLog, start: int, n: int) -> None:
+    context = {f"context/{key}": _bytes(column) for key, column in chunk.context.items()}
+    arrays = {
+        "queries": chunk.queries,
+        "documents": chunk.documents,
+        "clicks": chunk.clicks,
+        **context,
+    }
+    for name, array in arrays.items():
+        if name not in group:
+            dtype = "S64" if name.startswith("context/") else array.dtype
+            group.create_dataset(name, (n, *array.shape[1:]), dtype)
+        group[name][start : start + len(chunk)] = array
+
+
+def _bytes(column: NDArray[Any]) -> NDArray[np.bytes_]:
+    encoded = np.char.encode(column.astype(str), "utf-8")
+    if encoded.dtype.itemsize > 64:
+        raise DataError("a context value is longer than 64 bytes; shorten it")
+    return encoded
+
+
+def _open(path: Path) -> AbstractContextManager[h5py.File]:
+    if path.is_file() and path.name.lower().removesuffix(".gz").endswith(_AS_IT_CAME):
+        raise DataError(
+            f"{path}: is a log as it came; make a log file of it first: "
+            f"cltr ingest {path} --out log.h5"
+        )
+    return open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL)
+
+
+_AS_IT_CAME = (".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+
+
+def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
+    """Read a log's statistics; with a data set, check that it shows that data set's documents."""
+    with _open(path) as file:
+        statistics = {
+            split: ClickStatistics(**{name: file[f"{split}/{name}"][...] for name in STATISTICS})
+            for split in LOGGED_SPLITS
+        }
+        log = LogFile(
+            statistics,
+            file["scores"][...] if "scores" in file else None,
+            _description(path, file),
+            attribute(file, "fingerprint", str, path=path, default=""),
+            read_lists(path, file),
+            file["propensities"][...] if "propensities" in file else None,
+        )
+    for split, part in statistics.items():
+        _check_counts(path, split, part)
+    _check_extras(path, log)
+    if dataset is not None or log.lists is not None:
+        _check_dataset(path, log, dataset or own_lists(log, path))
+    return log
+
+
+def own_lists(log: LogFile, path: Path) -> Dataset:
+    """The data set that a log is by itself; training and validation share its lists."""
+    if log.lists is None:
+        raise DataError(f"{path}: the log lies on a data set; give it as --data")
+    return log.lists
+
+
+def _description(path: Path, file: h5py.File) -> dict[str, Any]:
+    text = attribute(file, "description", str, path=path, default="{}")
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{path}: attribute 'description' is not JSON") from error
+    return value if isinstance(value, dict) else {}
+
+
+def _check_extras(path: Path, log: LogFile) -> None:
+    if log.scores is not None and not np.isfinite(log.scores).all():
+        raise DataError(f"{path}: 'scores' has NaN or infinite values")
+    chances = log.propensities
+    if chances is not None and not ((chances >= 0) & (chances <= 1)).all():
+        raise DataError(f"{path}: 'propensities' has values outside [0, 1]")
+
+
+def _check_counts(path: Path, split: str, statistics: ClickStatistics) -> None:
+    offsets = statistics.offsets
+    rising = len(offsets) > 0 and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
+    if not rising or offsets[-1] != len(statistics.impressions):
+        raise DataError(f"{path}: '{split}/offsets' do not cover the documents")
+    if (statistics.clicks < 0).any() or (statistics.clicks > statistics.impressions).any():
+        raise DataError(f"{path}: '{split}' has more clicks than impressions, or fewer than none")
+    totals = np.cumsum(statistics.impressions, axis=0)
+    totals = np.concatenate([np.zeros((1, totals.shape[1]), np.int64), totals])
+    shown = totals[offsets[1:]] - totals[offsets[:-1]]
+    often = statistics.impressions.sum(-1) > statistics.displays_per_document
+    if often.any() or (shown > statistics.displays[:, None]).any():
+        raise DataError(f"{path}: '{split}' shows documents more often than their query came")
+
+
+def _check_dataset(path: Path, log: LogFile, dataset: Dataset) -> None:
+    if log.fingerprint and dataset.fingerprint and log.fingerprint != dataset.fingerprint:
+        raise DataError(
+            f"{path}: the log was made on another data set than '{dataset.name}'; "
+            "give the one that it was made with as --data"
+        )
+    for split, part in log.statistics.items():
+        if not np.array_equal(part.offsets, dataset.part(split).offsets):
+            raise DataError(f"{path}: its {split} lists are not those of '{dataset.name}'")
+    if log.scores is not None and len(log.scores) != dataset.n_documents:
+        raise DataError(
+            f"{path}: has scores of {len(log.scores)} documents; "
+            f"'{dataset.name}' has {dataset.n_documents}"
+        )
+
+
+def read_sessions(
+    path: Path, split: str = "train", *, chunk: int = 1_000_000
+) -> Iterator[ClickLog]:
+    """The interactions of a split, chunk by chunk, where the log keeps them."""
+    with _open(path) as file:
+        if f"{split}/sessions" not in file:
+            raise DataError(
+                f"{path}: holds counts only; keep the interactions too, with cltr simulate "
+                "--sessions or cltr ingest --sessions"
+            )
+        sessions, offsets = file[f"{split}/sessions"], file[f"{split}/offsets"][...]
+        missing = {"queries", "documents", "clicks"} - set(sessions)
+        if missing:
+            raise DataError(f"{path}: '{split}/sessions' has no {', '.join(sorted(missing))}")
+        for start in range(0, len(sessions["queries"]), chunk):
+            rows = _read_chunk(sessions, slice(start, start + chunk))
+            _check_sessions(path, rows, offsets)
+            yield rows
+
+
+def shape_of(path: Path) -> tuple[int, bool]:
+    """How many ranks the log shows, and whether it stands alone, without features."""
+    with _open(path) as file:
+        return int(file["train/impressions"].shape[1]), "lists" in file
+
+
+def has_sessions(path: Path) -> bool:
+    """Whether the log keeps the interactions themselves."""
+    with _open(path) as file:
+        return all(f"{split}/sessions" in file for split in LOGGED_SPLITS)
+
+
+def read_statistics(
+    path: Path | str, *, dataset: Dataset | None = None, split: str = "train"
+) -> ClickStatistics:
+    """The counts of one split of a log file.
+
+    Args:
+        path: of the log.
+        dataset: on which it lies; none if it has lists of its own.
+        split: ``train`` or ``valid``.
+    """
+    return open_log(Path(path), dataset).statistics[split]
+
+
+def interactions_of(
+    path: Path | str, split: str, *, top_k: int, chunk: int = INTERACTIONS_AT_ONCE
+) -> Callable[[], Iterator[ClickLog]] | None:
+    """What reads the interactions of a split, cut to some ranks, if the log keeps them.
+
+    Args:
+        path: a log file; there are no interactions if it is empty.
+        split: whose interactions.
+        top_k: ranks to keep.
+        chunk: interactions in memory at a time.
+    """
+    if not str(path) or not has_sessions(Path(path)):
+        return None
+    kept = slice(top_k)
+
+    def read() -> Iterator[ClickLog]:
+        for rows in read_sessions(Path(path), split, chunk=chunk):
+            yield replace(rows, documents=rows.documents[:, kept], clicks=rows.clicks[:, kept])
+
+    return read
+
+
+def _read_chunk(sessions: h5py.Group, rows: slice) -> ClickLog:
+    columns = sessions.get("context", {})
+    return ClickLog(
+        sessions["queries"][rows],
+        sessions["documents"][rows],
+        sessions["clicks"][rows],
+        {key: np.char.decode(columns[key][rows], "utf-8") for key in columns},
+    )
+
+
+def _check_sessions(path: Path, rows: ClickLog, offsets: NDArray[np.int64]) -> None:
+    known = (rows.queries >= 0) & (rows.queries < len(offsets) - 1)
+    queries = np.where(known, rows.queries, 0)
+    first, behind = offsets[queries][:, None], offsets[queries + 1][:, None]
+    inside = (rows.documents >= first) & (rows.documents < behind)
+    nothing = (rows.documents == -1) & ~rows.clicks
+    if not (known.all() and (inside | nothing).all()):
+        raise DataError(f"{path}: an interaction shows or clicks what is not in its query's list")

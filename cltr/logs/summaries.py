@@ -1,0 +1,76 @@
+"""What is worth knowing of interactions beyond their counts: lengths, clicks, users, times."""
+
+from typing import Any
+
+from cltr.logs.counting import RowCounts
+from cltr.logs.id_coding import CLICKED, Tally
+from cltr.types import Integers
+
+MOST = 10
+"""Users that are remembered by name."""
+
+
+def summarise(tally: Tally, counted: RowCounts) -> dict[str, Any]:
+    """Of a counted log, ready for JSON; what cannot be told is left out."""
+    from cltr.kernels import counting as kernel
+
+    summary: dict[str, Any] = {}
+    if tally.has_sessions:
+        summary["lengths"] = _histogram(counted.lengths)
+        summary["clicks"] = _histogram(counted.click_counts)
+        summary["ends"] = {
+            "all_clicked": counted.of(kernel.ALL_CLICKED),
+            "short": counted.of(kernel.SHORT),
+            "short_that_end_with_a_click": counted.of(kernel.SHORT_CLICKED),
+        }
+    if "user" in tally.columns and tally.has_sessions:
+        summary["users"] = _users(tally)
+    if "time" in tally.columns:
+        summary["time"] = _times(tally)
+    return summary
+
+
+def _histogram(counts: Integers) -> dict[str, int]:
+    return {str(value): int(n) for value, n in enumerate(counts) if n}
+
+
+def _users(tally: Tally) -> dict[str, Any]:
+    """How many there are, and what share of interactions and clicks the busiest has."""
+    tally.run(
+        "users",
+        'CREATE OR REPLACE TABLE users AS SELECT "user", '
+        f"count(DISTINCT key) AS interactions, count_if({CLICKED}) AS clicks, "
+        "count(DISTINCT valid) AS splits FROM rows WHERE key <> 0 AND pair <> 0 AND "
+        f'rank BETWEEN 1 AND {tally.top_k} AND "user" IS NOT NULL GROUP BY "user"',
+    )
+    users, total, clicks, median, shared = tally.row(
+        "SELECT count(*), sum(interactions), sum(clicks), median(interactions), "
+        "count_if(splits > 1) FROM users"
+    )
+    busiest = tally.connection.execute(
+        'SELECT "user"::VARCHAR, interactions, clicks FROM users '
+        f'ORDER BY interactions DESC, "user" LIMIT {MOST}'
+    ).fetchall()
+    found = {
+        "users": int(users),
+        "interactions": int(total or 0),
+        "clicks": int(clicks or 0),
+        "median": float(median or 0),
+        "busiest": [
+            {"user": user, "interactions": int(n), "clicks": int(c)} for user, n, c in busiest
+        ],
+    }
+    return found if tally.split.by == "time" else found | {"in_both_splits": int(shared)}
+
+
+def _times(tally: Tally) -> dict[str, list[float]]:
+    """First and last time of each split; numbers as in the log, or seconds since 1970."""
+    found = tally.connection.execute(
+        f'SELECT valid, min("time"), max("time") FROM {tally.table} WHERE {tally.usable} '
+        "GROUP BY valid"
+    ).fetchall()
+    return {
+        "valid" if valid else "train": [float(first), float(last)]
+        for valid, first, last in found
+        if first is not None
+    }

@@ -1,0 +1,1 @@
+"""What training maximises: the core's own rewards and estimators."""

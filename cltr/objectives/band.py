@@ -1,0 +1,75 @@
+r"""PRPO's enforced sister: a band that holds on every query, by mixing with production."""
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from cltr.objectives.ratios import ratio_extremes
+from cltr.objectives.weight_band import BandOptions, Proximal
+from cltr.schedules import Schedule, ScheduleOption
+from cltr.types import Floats, Lists
+
+MARGIN = 1e-9
+"""What is served keeps this share more of production than the bound asks for: rounding is less."""
+
+
+class Band(Proximal):
+    r"""Plain with a price on leaving the band, served as the mixture that keeps it.
+
+    .. math:: \text{gain} = \mu\,\omega - p\,(\omega - \epsilon_+\omega_0)_+
+              - p\,(\epsilon_-\omega_0 - \omega)_+
+
+    Unlike PRPO's clip the price does not look at the sign of the reward: both sides of every
+    document are held. It only makes the policy worth serving; the bound itself comes from what is
+    served, :math:`(1-\lambda_q)\pi_0 + \lambda_q\pi` with
+
+    .. math:: \lambda_q = \min\Big(1, \frac{1-\epsilon_-}{1-\min_d \omega/\omega_0},
+              \frac{\epsilon_+ - 1}{\max_d \omega/\omega_0 - 1}\Big),
+
+    each term only where that side is violated. So :math:`\epsilon_-\omega_0 \le \omega \le
+    \epsilon_+\omega_0` for every document of every query that production can score, and
+    :math:`U(\pi) \ge \epsilon_- U(\pi_0)` whatever is relevant. Weights are exact up to a relative
+    error, so this also holds for documents that production hardly ever shows; one that it never
+    shows (:math:`\omega_0 = 0`) is not shown at all.
+    """
+
+    name = "band"
+
+    class Options(BandOptions):
+        """Band and price."""
+
+        clip: ScheduleOption = Field(
+            Schedule("0.5"),
+            description="shorthand for low = clip and high = 1/clip; a number in (0, 1] or a "
+            "schedule such as 100/N. Larger is safer, smaller learns more.",
+        )
+        price: float = Field(
+            1.0,
+            ge=0,
+            allow_inf_nan=False,
+            description="of leaving the band in training, in units of reward; larger stays nearer "
+            "to it and needs less mixing.",
+        )
+
+    options: "Band.Options"
+
+    def gain(self, weights: Any, logging_weights: Any, rewards: Any) -> Any:
+        over = (weights - self.high * logging_weights).clip(min=0)
+        under = (self.low * logging_weights - weights).clip(min=0)
+        return weights * rewards - self.options.price * (over + under)
+
+    def slope(self, weights: Floats, logging_weights: Floats, rewards: Floats) -> Floats:
+        r""":math:`\mu`, less the price above the band, plus the price below it."""
+        over = self.above(weights, logging_weights) > 0
+        under = self.below(weights, logging_weights) > 0
+        slope: Floats = rewards - self.options.price * (over.astype(np.float64) - under)
+        return slope
+
+    def served_share(self, weights: Floats, logging_weights: Floats, lists: Lists) -> Floats:
+        lowest, highest = ratio_extremes(weights, logging_weights, lists)
+        whole = np.ones(len(lowest))
+        for_low = np.divide(1 - self.low, 1 - lowest, out=whole.copy(), where=lowest < self.low)
+        for_high = np.divide(self.high - 1, highest - 1, out=whole, where=highest > self.high)
+        share = np.minimum(for_low, for_high)
+        return np.where(share < 1, share * (1 - MARGIN), share)

@@ -1,0 +1,87 @@
+r"""The band around the logging policy that PRPO and its enforced sister share.
+
+A document is inside while :math:`\epsilon_-\omega_0 \le \omega \le \epsilon_+\omega_0`.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from cltr.interfaces import Estimator, EstimatorContext, RewardFunction
+from cltr.options import Options
+from cltr.schedules import Schedule, ScheduleOption
+from cltr.types import Booleans, Floats
+
+ROUNDING = 1e-6
+"""Weights that differ by less, relatively, are the same: scores are in single precision."""
+
+
+class BandOptions(Options):
+    """How wide the band is."""
+
+    clip: ScheduleOption = Field(
+        Schedule("100/N"),
+        description="shorthand for low = clip and high = 1/clip; a number in (0, 1] or a "
+        "schedule such as 100/N, 0.01/N, 1/log(N). Larger is safer, smaller learns more.",
+    )
+    low: float | None = Field(
+        None, ge=0, le=1, description="lower bound on the weight ratio; overrides clip."
+    )
+    high: float | None = Field(
+        None,
+        ge=1,
+        allow_inf_nan=False,
+        description="upper bound on the weight ratio; overrides clip.",
+    )
+
+    @field_validator("clip")
+    @classmethod
+    def _clip_in_range(cls, clip: Schedule) -> Schedule:
+        if clip.constant is not None and clip.constant > 1:
+            raise ValueError("it must lie in (0, 1]")
+        return clip
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError("low must not exceed high")
+        return self
+
+
+class Proximal(Estimator):
+    """Base of estimators with a band; ``low`` and ``high`` are its bounds at this run's N."""
+
+    options: BandOptions
+
+    def __init__(self, reward: RewardFunction | None = None, **options: Any) -> None:
+        super().__init__(reward, **options)
+        self._set_band(n_interactions=0)
+
+    def prepare(self, context: EstimatorContext) -> None:
+        self._set_band(context.n_interactions)
+
+    def _set_band(self, n_interactions: int) -> None:
+        clip = self.options.clip(n_interactions)
+        self.low = clip if self.options.low is None else self.options.low
+        self.high = 1 / clip if self.options.high is None else self.options.high
+
+    def outside(self, weights: Floats, logging_weights: Floats) -> Booleans:
+        outside: Booleans = (self.above(weights, logging_weights) > 0) | (
+            self.below(weights, logging_weights) > 0
+        )
+        return outside
+
+    def above(self, weights: Floats, logging_weights: Floats) -> Floats:
+        """How far weights lie above the upper bound; negative below it, 0 at it."""
+        return _distance(weights, self.high * logging_weights)
+
+    def below(self, weights: Floats, logging_weights: Floats) -> Floats:
+        """How far weights lie below the lower bound; negative above it, 0 at it."""
+        return -_distance(weights, self.low * logging_weights)
+
+
+def _distance(weights: Floats, bound: Floats) -> Floats:
+    """How far weights lie above a bound; 0 at it, up to what scores and weights are rounded to."""
+    distance = weights - bound
+    return np.where(np.abs(distance) <= ROUNDING * bound, 0.0, distance)

@@ -1,0 +1,56 @@
+"""The policy without chance: documents sorted by score."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cltr.policies.sort_order import ranks_by_score
+from cltr.types import Floats, Integers, Lists
+
+
+@dataclass(frozen=True)
+class Deterministic:
+    """Documents in order of their scores.
+
+    Example:
+        >>> lists = Lists.of_offsets(np.array([0, 3]))
+        >>> Deterministic().expected_weights(np.array([0.1, 2.0, 1.0]), lists, np.array([1.0, 0.5]))
+        array([0. , 1. , 0.5])
+    """
+
+    ties: Literal["order", "expected"] = "order"
+    """Equal scores stand in the order of the list, or in any order with the same chance."""
+    name: str = "deterministic"
+
+    def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
+        """The weight of the document's rank, 0 behind the last weighted rank."""
+        weights = np.append(rank_weights, 0.0)
+        ranks = ranks_by_score(scores, lists)
+        found = np.asarray(weights[np.minimum(ranks, len(rank_weights))])
+        return found if self.ties == "order" else _shared_by_ties(found, scores, lists)
+
+    def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
+        """1 at the document's rank, ``[..., docs, K]``."""
+        by_rank = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
+        return np.stack(by_rank, axis=-1)
+
+    def expected_ranks(self, scores: Floats, lists: Lists, rows: Integers) -> Floats:
+        """Ranks of some documents, from 1, ``[rows]``."""
+        ranks = np.asarray(ranks_by_score(scores, lists) + 1.0)
+        if self.ties == "expected":
+            ranks = _shared_by_ties(ranks, scores, lists)
+        return np.asarray(ranks[rows])
+
+
+def _shared_by_ties(values: Floats, scores: Floats, lists: Lists) -> Floats:
+    """The mean over documents of a list with the same score, in the layout of ``scores``."""
+    flat = np.asarray(scores, dtype=np.float64).reshape(-1)[lists.members]
+    order = np.lexsort((flat, lists.owners))
+    new = np.diff(flat[order], prepend=np.nan) != 0
+    new |= np.diff(lists.owners[order], prepend=-1) != 0
+    group = np.cumsum(new) - 1
+    sums = np.bincount(group, values.reshape(-1)[lists.members][order])
+    out = np.array(values, dtype=np.float64)
+    out.reshape(-1)[lists.members[order]] = (sums / np.bincount(group))[group]
+    return out

@@ -1,0 +1,63 @@
+"""The Gaussian policy: documents sorted by noisy scores."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cltr.policies.pair_sums import sum_of_pairs
+from cltr.policies.plackett_luce import DEFAULT_ACCURACY
+from cltr.types import Floats, Integers, Lists
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    r"""Documents in order of :math:`s_d + \sigma\epsilon_d` with normal noise :math:`\epsilon`.
+
+    Example:
+        >>> lists = Lists.of_offsets(np.array([0, 2]))
+        >>> Gaussian().expected_weights(np.zeros(2), lists, np.array([1.0, 0.5])).round(6)
+        array([0.75, 0.75])
+    """
+
+    sigma: float = 1.0
+    """Standard deviation of the noise; smaller is nearer to ``Deterministic``."""
+    accuracy: float = DEFAULT_ACCURACY
+    r"""Largest error of :math:`\omega` relative to the largest rank weight."""
+    name: str = "gaussian"
+
+    def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
+        r""":math:`\omega`, exact up to ``accuracy``. See ``cltr.kernels.gaussian``."""
+        from statistics import NormalDist
+
+        from cltr.kernels import gaussian, plackett_luce
+
+        weights = np.ascontiguousarray(rank_weights, dtype=np.float64)
+        out = np.zeros(scores.shape)
+        gaussian.expected_weights(
+            np.ascontiguousarray(scores, dtype=np.float64).reshape(-1) / self.sigma,
+            *lists,
+            weights,
+            plackett_luce.nodes_per_octave(len(weights), self.accuracy),
+            self.accuracy,
+            -NormalDist().inv_cdf(self.accuracy / 2),
+            out.reshape(-1),
+        )
+        return out
+
+    def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
+        """P(rank(d) = k), ``[..., docs, K]``: the expected weights of each rank alone."""
+        by_rank = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
+        return np.stack(by_rank, axis=-1)
+
+    def expected_ranks(self, scores: Floats, lists: Lists, rows: Integers) -> Floats:
+        r"""Expected ranks of some documents, from 1, ``[rows]``.
+
+        A document is before another with probability :math:`\Phi((s_j - s_d) / \sqrt2\sigma)`.
+        """
+        import torch
+
+        def before(gap: Floats) -> Floats:
+            scaled = torch.from_numpy(gap / (np.sqrt(2.0) * self.sigma))
+            return np.asarray(torch.special.ndtr(scaled).numpy())
+
+        return sum_of_pairs(scores, lists, rows, before) + 0.5

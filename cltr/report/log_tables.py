@@ -1,0 +1,114 @@
+"""Logs as tables: what was simulated or ingested, and what was found wrong with it."""
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    pass
+
+
+def print_ingested(report: dict[str, Any]) -> None:
+    """What the log holds, by rank, and what was wrong with it."""
+    console = Console()
+    n, clicks = report["n_interactions"], report["clicks"]
+    lists = (
+        f", {report['documents']:,} documents of {report['queries']:,} queries"
+        if report["queries"] is not None
+        else ""
+    )
+    console.print(
+        f"{n['train']:,} training and {n['valid']:,} validation interactions with "
+        f"{clicks['train']:,} and {clicks['valid']:,} clicks{lists}, in {report['seconds']:.1f} s: "
+        f"{report['log']}",
+        highlight=False,
+    )
+    console.print(rank_table(report["impressions_by_rank"], report["click_rate"]))
+    print_problems(console, report["problems"])
+    console.print(f"next: cltr check {report['log']}", style="dim", highlight=False)
+
+
+def rank_table(impressions: list[int], rates: list[float]) -> Table:
+    """Impressions and clicks per impression by rank, with bars."""
+    table = Table("rank")
+    table.add_column("impressions", justify="right")
+    table.add_column("clicks per impression", justify="right")
+    table.add_column("")
+    highest = max(rates, default=0.0) or 1.0
+    for rank, (shown, rate) in enumerate(zip(impressions, rates, strict=True), start=1):
+        table.add_row(str(rank), f"{shown:,}", f"{rate:.4f}", "█" * round(30 * rate / highest))
+    return table
+
+
+def print_problems(console: Console, problems: list[dict[str, Any]]) -> None:
+    """What was wrong, and what was done about it."""
+    if not problems:
+        console.print("no problems")
+        return
+    table = Table("problem")
+    table.add_column("found", justify="right")
+    table.add_column("", justify="left")
+    table.add_column("done")
+    table.add_column("what it is")
+    done = {"keep": "kept", "drop": "dropped"}
+    for row in problems:
+        found = f"{row['count']:,}"
+        table.add_row(row["problem"], found, row["unit"], done[row["action"]], row["what"])
+    console.print(table)
+
+
+MARKS = {
+    "good": ("✓", "green"),
+    "note": ("·", "cyan"),
+    "warning": ("!", "yellow"),
+    "fatal": ("✗", "red"),
+}
+VERDICTS = {
+    "sound": "[green]sound[/]: nothing found that would make an estimate wrong",
+    "careful": "[yellow]careful[/]: estimates are possible, mind the warnings",
+    "meaningless": "[red]meaningless[/]: this log cannot support an estimate as it is",
+}
+
+
+def print_checked(report: dict[str, Any]) -> None:
+    """Ranks, then findings from the worst to the best."""
+    console = Console()
+    n = report["n_interactions"]
+    console.print(
+        f"{report['log']}: {n['train']:,} training and {n['valid']:,} validation interactions, "
+        f"{report['documents']:,} documents of {report['queries']:,} queries shown",
+        highlight=False,
+    )
+    console.print(rank_table(report["impressions_by_rank"], report["click_rate"]))
+    order = list(reversed(MARKS))
+    grid = Table.grid(padding=(0, 1))
+    for finding in sorted(report["findings"], key=lambda one: order.index(one["level"])):
+        grid.add_row(Text(*MARKS[finding["level"]]), _told(finding))
+    console.print(grid)
+    console.print(VERDICTS[report["verdict"]])
+
+
+def _told(finding: dict[str, Any]) -> Text:
+    """A finding; why it matters and what to do stand below."""
+    text = Text.assemble((finding["name"], "bold"), ": ", finding["text"])
+    if finding["level"] != "good":
+        text.append(f"\nwhy: {finding['why']}", "dim")
+    if finding["advice"]:
+        text.append(f"\ndo: {finding['advice']}", "dim")
+    return text
+
+
+def print_simulation(result: dict[str, Any]) -> None:
+    """What was drawn, and how often each rank was clicked."""
+    console = Console()
+    console.print(
+        f"{result['n_interactions']:,} training interactions of users [bold]{result['users']}[/], "
+        f"{result['clicks']['train']:,} clicks, in {result['seconds']:.1f} s: {result['log']}"
+    )
+    table = Table("rank", "clicks per impression", "")
+    highest = max(result["click_rate"], default=0.0) or 1.0
+    for rank, rate in enumerate(result["click_rate"], start=1):
+        table.add_row(str(rank), f"{rate:.4f}", "█" * round(30 * rate / highest))
+    console.print(table)

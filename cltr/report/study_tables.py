@@ -1,0 +1,93 @@
+"""A study as tables: methods by interactions, the paper's statements, Figure 1."""
+
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+COLUMNS = 5
+
+
+def print_study(result: dict[str, Any]) -> None:
+    """Mean and interval of each method at some numbers of interactions."""
+    console = Console()
+    if result["title"]:
+        console.print(f"[bold]{escape(result['title'])}[/], data {escape(result['data'])}")
+    n = result["interactions"]
+    shown = sorted({round(i) for i in np.linspace(0, len(n) - 1, min(len(n), COLUMNS))})
+    many = len(result["curves"]) > 1
+    for users, curves in result["curves"].items():
+        table = Table(
+            title=f"{result['measure']}, users {users}" if many else result["measure"],
+            title_justify="left",
+            caption=_caption(result),
+            caption_justify="left",
+        )
+        table.add_column("N", min_width=10)
+        for i in shown:
+            table.add_column(_short(n[i]), justify="right")
+        for name, value in result["references"].items():
+            table.add_row(name, *[_band(value["mean"], value["high"])] * len(shown), style="dim")
+        for name, curve in curves.items():
+            table.add_row(escape(name), *(_band(curve["mean"][i], curve["high"][i]) for i in shown))
+        console.print(table)
+    for error, rows in groupby(result["failed"], key=lambda row: str(row["error"])):
+        first, *others = rows
+        where = f"{first['method']}, N {first['interactions']}, seed {first['seed']}"
+        more = f" and {len(others)} more" if others else ""
+        console.print(f"[red]failed[/] {escape(where)}{more}: {escape(error)}", highlight=False)
+    for statement in result["statements"]:
+        word = "[green]holds[/]" if statement["holds"] else "[yellow]fails[/]"
+        console.print(f"{word} {escape(statement['claim'])}", highlight=False)
+        for numbers in statement["numbers"].split("; "):
+            console.print(Padding(escape(numbers), (0, 0, 0, 6)), style="dim", highlight=False)
+    for path in (result["results"], *result["pictures"]):
+        console.print(path, style="dim", soft_wrap=True)
+
+
+def _caption(result: dict[str, Any]) -> str:
+    n = len(result["seeds"])
+    interval = f"half width of the {result['interval']:.0%} prediction interval"
+    return f"mean of {n} seeds, {interval}" if n > 1 else "one seed"
+
+
+def print_clipping(result: dict[str, Any]) -> None:
+    """The numbers of Figure 1."""
+    console = Console()
+    ranks = sorted({row["new_rank"] for row in result["rows"]})
+    for reward in (1.0, -1.0):
+        table = Table(
+            title=f"r = {reward:+.0f}: weight ratio by new rank; * where it is clipped",
+            title_justify="left",
+            box=box.SIMPLE,
+            padding=0,
+        )
+        table.add_column("from")
+        for rank in ranks:
+            table.add_column(str(rank), justify="right")
+        rows = [row for row in result["rows"] if row["reward"] == reward]
+        for origin in dict.fromkeys(row["rank"] for row in rows):
+            table.add_row(str(origin), *(_ratio(row) for row in rows if row["rank"] == origin))
+        console.print(table)
+    for path in (result["results"], *result["pictures"]):
+        console.print(path, style="dim", soft_wrap=True)
+
+
+def _ratio(row: dict[str, Any]) -> str:
+    return f"{row['clipped']:.2f}{' ' if row['clipped'] == row['ratio'] else '*'}"
+
+
+def _band(mean: float | None, high: float | None) -> str:
+    if mean is None or not np.isfinite(mean):
+        return "-"
+    half = 0.0 if high is None or not np.isfinite(high) else high - mean
+    return f"{mean:.4f} [dim]±{half:.3f}[/]" if half else f"{mean:.4f}"
+
+
+def _short(n: int) -> str:
+    return f"{n:,}" if n < 1e6 else f"{n:.2g}"

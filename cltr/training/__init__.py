@@ -1,0 +1,1 @@
+"""Learn a scorer: the training loop, its batches, the scorers and the exact ranker."""

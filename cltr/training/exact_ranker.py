@@ -1,0 +1,57 @@
+"""The exact ranker: the gradient of the objective itself, with no sampling."""
+
+import numpy as np
+from pydantic import Field
+
+from cltr.interfaces import Objective, Ranker
+from cltr.options import Options
+from cltr.policies import DEFAULT_ACCURACY, Backend, PlackettLuce
+from cltr.types import Booleans, Floats, Lists
+
+
+class Exact(Ranker):
+    r"""The gradient itself under Plackett-Luce, by integration: no samples, no noise.
+
+    By the chain rule :math:`\partial U/\partial s = \partial (\sum_d g_d \omega_d)/\partial s` with
+    the slopes :math:`g_d = \partial U/\partial \omega_d` held fixed. See
+    ``cltr.kernels.plackett_luce``.
+    """
+
+    name = "exact"
+
+    class Options(Options):
+        """How exact."""
+
+        accuracy: float = Field(
+            DEFAULT_ACCURACY,
+            ge=1e-13,
+            le=1e-3,
+            description="largest error of an expected weight; smaller is slower.",
+        )
+        backend: Backend = Field(
+            "numba", description="numba: compiled for processors; torch: for any device."
+        )
+        device: str = Field(
+            "cpu", description="where backend=torch computes, such as cuda or cuda:1."
+        )
+
+    options: "Exact.Options"
+
+    @property
+    def policy(self) -> PlackettLuce:  # type: ignore[override]
+        return PlackettLuce(
+            accuracy=self.options.accuracy,
+            backend=self.options.backend,
+            device=self.options.device,
+        )
+
+    def gradient(
+        self,
+        scores: Floats,
+        mask: Booleans,
+        rank_weights: Floats,
+        objective: Objective,
+        rng: np.random.Generator,
+    ) -> Floats:
+        del rng
+        return self.policy.gradient(scores, objective.slope, Lists.of_mask(mask), rank_weights)

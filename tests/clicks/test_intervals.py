@@ -1,0 +1,119 @@
+"""Guards what is said of trust bias: relations, ranges, and intervals that cover."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cltr.clicks.intervals import bias_estimator, bootstrap, ranges, relations, repeat_queries
+from cltr.clicks.models import PositionBased, TrustBias
+from cltr.clicks.simulation import simulate_statistics
+from cltr.testing import tiny_clicks
+from cltr.types import Affine, ClickStatistics, Dataset
+
+
+def random_affine(rng):
+    examination = rng.uniform(0.05, 0.5, size=4)
+    return Affine(examination, rng.uniform(0.0, 0.4, size=4))
+
+
+@given(st.integers(0, 10**6))
+def test_law_relations_are_the_same_on_every_scale(seed):
+    rng = np.random.default_rng(seed)
+    affine, m, s = random_affine(rng), rng.uniform(-0.2, 0.2), rng.uniform(0.5, 2)
+    mapped = Affine(s * affine.examination, affine.trust + m * affine.examination)
+    for before, after in zip(relations(affine), relations(mapped), strict=True):
+        np.testing.assert_allclose(before, after, atol=1e-9)
+
+
+@given(st.integers(0, 10**6))
+def test_law_ranges_hold_all_scales_that_are_allowed_and_no_other(seed):
+    rng = np.random.default_rng(seed)
+    affine = random_affine(rng)
+    relevance = np.append(rng.uniform(0.2, 0.8, size=5), [0.2, 0.8])
+    found = ranges(affine, relevance)
+    for m in np.linspace(-1, 1, 41):
+        trust = affine.trust + m * affine.examination
+        allowed = (trust >= -1e-12).all() and m <= 0.2 + 1e-12
+        inside = (trust >= found["trust"].low - 1e-9) & (trust <= found["trust"].high + 1e-9)
+        assert inside.all() == allowed
+    for top in np.linspace(0.3, 3, 41):
+        total = affine.trust + top * affine.examination
+        allowed = (total <= 1 + 1e-12).all() and top >= 0.8 - 1e-12
+        low, high = found["examination + trust"]
+        assert ((total >= low - 1e-9) & (total <= high + 1e-9)).all() == allowed
+
+
+def test_position_bias_has_no_intercept():
+    found = relations(PositionBased().affine(4))
+    assert found.slope == pytest.approx(1 / np.arange(1, 5))
+    assert found.intercept.tolist() == [0.0] * 4
+
+
+def test_queries_are_drawn_whole():
+    statistics = tiny_clicks().statistics
+    times = np.arange(len(statistics.displays))
+    found = repeat_queries(statistics, times)
+    for query, n in enumerate(times):
+        rows = slice(statistics.offsets[query], statistics.offsets[query + 1])
+        np.testing.assert_array_equal(found.clicks[rows], n * statistics.clicks[rows])
+    np.testing.assert_array_equal(found.displays, times * statistics.displays)
+
+
+def test_bootstrap_of_a_mean_is_that_of_queries():
+    """Queries whose documents are always or never clicked: only their number is random."""
+    n = 400
+    clicks = np.repeat([[100], [0]], n // 2, axis=0)
+    statistics = ClickStatistics(np.full((n, 1), 100), clicks, np.full(n, 100), np.arange(n + 1))
+
+    def rate(drawn):
+        return {"rate": drawn.clicks.sum(0) / drawn.impressions.sum(0)}
+
+    found = bootstrap(rate, statistics, resamples=400, confidence=0.9, seed=1)["rate"]
+    half_width = 1.645 * 0.5 / np.sqrt(n)
+    assert found.estimate.tolist() == [0.5]
+    assert found.high - found.low == pytest.approx([2 * half_width], rel=0.15)
+    again = bootstrap(rate, statistics, resamples=400, confidence=0.9, seed=1)["rate"]
+    np.testing.assert_array_equal(found.low, again.low)
+
+
+def reranked(users, *, n_queries, displays, seed):
+    """Clicks on random lists of 15 documents with five grades."""
+    rng = np.random.default_rng(seed)
+    n = 15 * n_queries
+    dataset = Dataset(
+        features=np.zeros((n, 1), np.float32),
+        labels=rng.integers(0, 5, size=n).astype(np.float64),
+        offsets=15 * np.arange(n_queries + 1),
+        query_ids=np.arange(n_queries),
+        document_ids=np.arange(n),
+    )
+    scores = rng.normal(size=n)
+    return simulate_statistics(dataset, scores, users, n=n_queries * displays, top_k=5, rng=rng)
+
+
+def test_intervals_of_bias_hold_the_estimate():
+    statistics = reranked(TrustBias(), n_queries=20, displays=500, seed=0)
+    model = TrustBias()
+    model.fit(statistics)
+    estimator = bias_estimator(model.affine(5), model.options)
+    found = bootstrap(estimator, statistics, resamples=10, seed=0)
+    assert set(found) == {"examination", "trust", "slope", "intercept"}
+    assert (found["slope"].low <= found["slope"].high).all()
+    assert found["slope"].estimate[0] == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("users", [TrustBias(), PositionBased()])
+def test_intervals_of_what_is_determined_cover_at_about_the_nominal_rate(users):
+    truth = relations(users.affine(5))
+    covered = []
+    for seed in range(25):
+        statistics = reranked(users, n_queries=60, displays=2000, seed=seed)
+        model = type(users)()
+        model.fit(statistics)
+        estimator = bias_estimator(model.affine(5), model.options)
+        found = bootstrap(estimator, statistics, resamples=60, confidence=0.9, seed=seed)
+        low, high = found["slope"].low, found["slope"].high
+        covered.append(((low <= truth.slope) & (truth.slope <= high))[1:])
+    assert 0.75 <= np.mean(covered) <= 1.0

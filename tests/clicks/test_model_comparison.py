@@ -1,0 +1,128 @@
+"""Guards what ``cltr fit`` is made of: what is held out, examination by rank, bias, real logs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cltr.clicks.bias import bias_of, examination_by_rank, harvested
+from cltr.clicks.fit_data import FitData, open_fit_data
+from cltr.clicks.fit_tools import add_up
+from cltr.clicks.model_comparison import fit_models
+from cltr.clicks.models import PositionBased, TrustBias
+from cltr.clicks.simulation import simulate_sessions, simulate_statistics
+from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
+from cltr.logs.log_file import LogFile, write_log, write_sessions
+from cltr.plugins import registry
+from cltr.testing import tiny_dataset
+from cltr.types import ClickStatistics
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+YANDEX = SHARED / "yandex-relpred" / "train.tsv.gz"
+DATASET = tiny_dataset(40)
+SPLITS = ("train", "valid")
+
+
+def simulated(path, users, *, sessions, n=3000, scores=None):
+    """A log on the tiny data set."""
+    rng = np.random.default_rng(0)
+    scores = DATASET.features[:, 1].astype(np.float64) if scores is None else scores
+    log = LogFile({}, scores, {}, DATASET.fingerprint)
+    parts = {split: DATASET.part(split) for split in SPLITS}
+    arguments = {"n": n, "top_k": 5, "rng": rng}
+    on = {split: scores[DATASET.documents_of(split)] for split in SPLITS}
+    if sessions:
+        chunks = {
+            split: (n, simulate_sessions(part, on[split], users, **arguments))
+            for split, part in parts.items()
+        }
+        write_sessions(path, log, chunks, {split: part.offsets for split, part in parts.items()})
+    else:
+        counts = {
+            split: simulate_statistics(part, on[split], users, **arguments)
+            for split, part in parts.items()
+        }
+        write_log(path, LogFile(counts, scores, {}, DATASET.fingerprint))
+    return open_fit_data(path, DATASET)
+
+
+@pytest.mark.parametrize("sessions", [False, True])
+def test_both_splits_lie_on_the_data_set_and_a_fifth_is_held_out(tmp_path, sessions):
+    source = simulated(tmp_path / "log.h5", PositionBased(), sessions=sessions)
+    fitted, held = source.statistics
+    whole = fitted + held
+    np.testing.assert_array_equal(whole.impressions, source.whole.impressions)
+    np.testing.assert_array_equal(whole.clicks, source.whole.clicks)
+    assert 0.15 < held.n_interactions / 6000 < 0.25
+    for split in SPLITS:
+        rows = DATASET.documents_of(split)
+        expected = source.log.statistics[split].impressions
+        np.testing.assert_array_equal(source.whole.impressions[rows], expected)
+    assert source.whole.impressions[DATASET.documents_of("test")].sum() == 0
+
+
+def test_interactions_and_counts_are_split_alike(tmp_path):
+    source = simulated(tmp_path / "log.h5", PositionBased(), sessions=True)
+    for chunks, expected in zip(
+        (source.to_fit(), source.to_score()), source.statistics, strict=True
+    ):
+        found = add_up(ClickStatistics.count(chunk, DATASET.offsets) for chunk in chunks)
+        np.testing.assert_array_equal(found.clicks, expected.clicks)
+
+
+def test_ranks_are_random_where_scores_or_propensities_are_equal(tmp_path):
+    equal = np.zeros(DATASET.n_documents)
+    source = simulated(tmp_path / "log.h5", PositionBased(), sessions=False, scores=equal, n=60_000)
+    several = np.repeat(DATASET.lists.lengths > 1, DATASET.lists.lengths)
+    np.testing.assert_array_equal(source.random_ranks(), several)
+    found = harvested(source)
+    assert np.array(found["randomised"]) == pytest.approx(1 / np.arange(1, 6), abs=0.05)
+    other = simulated(tmp_path / "other.h5", PositionBased(), sessions=False)
+    assert "randomised" not in harvested(other)
+
+
+def test_logged_propensities_tell_random_ranks(tmp_path):
+    ranks = np.array([[0.5, 0.5], [0.5, 0.5], [0.9, 0.1], [0.0, 0.0]])
+    counts = ClickStatistics(*np.zeros((2, 4, 2), int), np.zeros(1, int), np.array([0, 4]))
+    log = LogFile({"train": counts, "valid": counts}, None, propensities=ranks)
+    source = FitData(tmp_path, log, replace(DATASET, offsets=np.array([0, 4])), 2, 1)
+    assert source.random_ranks().tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("name", ["dbn", "ubm", "dcm", "cascade"])
+def test_examination_of_models_that_read_down_the_list(tmp_path, name):
+    """Clicks over what could be clicked: it starts at 1 and falls."""
+    make = registry().find("click-model", name)
+    source = simulated(tmp_path / "log.h5", make(), sessions=True)
+    model = make()
+    model.fit(add_up(model.count(chunk, DATASET.offsets) for chunk in source.to_fit()), DATASET)
+    found = examination_by_rank(model, source)
+    assert found[0] == pytest.approx(1.0)
+    assert (np.diff(found) < 0.05).all()
+    assert found[-1] < 0.8
+
+
+def test_bias_of_trust_says_what_is_open(tmp_path):
+    source = simulated(tmp_path / "log.h5", TrustBias(), sessions=False, n=20_000)
+    model = TrustBias()
+    model.fit(source.statistics[0], DATASET)
+    found = bias_of(model, source)
+    assert found["slope"][0] == 1.0
+    low, high = found["ranges"]["trust"]["low"], found["ranges"]["trust"]["high"]
+    assert all(a <= b <= c for a, b, c in zip(low, found["trust"], high, strict=True))
+
+
+@pytest.mark.skipif(not YANDEX.exists(), reason="needs the Yandex log in ../shared/data")
+def test_yandex_position_bias_is_that_of_all_pairs(tmp_path):
+    reader = registry().find("log-reader", "long")()
+    ingest_log(
+        LogSource((YANDEX,), reader), tmp_path / "log.h5", options=IngestOptions(sessions=True)
+    )
+    source = open_fit_data(tmp_path / "log.h5")
+    names = ("pbm", "ubm", "document-ctr", "rank-ctr")
+    report = fit_models(source, [registry().find("click-model", name)() for name in names])
+    assert [one["name"] for one in report["models"]] == ["ubm", "pbm", "document-ctr", "rank-ctr"]
+    pairs = np.array(report["harvested"]["all_pairs"])
+    assert np.array(report["models"][1]["examination"]) == pytest.approx(pairs, abs=0.04)
+    assert (np.diff(pairs)[:7] < 0).all()

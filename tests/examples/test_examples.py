@@ -1,0 +1,34 @@
+"""Guards: the scripts in examples/ run and print what their heads say."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_training_table_has_a_row_per_ranker():
+    table = load("training_table")
+    found = table.measure("demo", ["exact", "lambdarank"], seeds=1, n=100, epochs=1)
+    rows = [table.row("demo", ranker, values) for ranker, values in found.items()]
+    assert [row.split("|")[2].strip() for row in rows] == ["exact", "lambdarank"]
+
+
+def test_safety_tradeoff_measures_and_draws(tmp_path, monkeypatch):
+    tradeoff = load("safety_tradeoff")
+    monkeypatch.setattr(tradeoff, "SETTINGS", tradeoff.SETTINGS[:1] + tradeoff.SETTINGS[-1:])
+    rows = tradeoff.measure(2000, 1, 1)
+    assert [title for title, _, _ in rows] == [
+        "plain", "blend to 20%", "blend to 10%", "blend to 5%", "blend to 2%", "band 0.9",
+    ]  # fmt: skip
+    assert rows[4][2] == pytest.approx(min(0.02, rows[0][2]))
+    tradeoff.draw(rows, tmp_path / "safety.png")
+    assert (tmp_path / "safety.png").stat().st_size > 1000

@@ -1,0 +1,421 @@
+"""Guards the order of things: a seed for each stage, and what each stage is given."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cltr.errors import DataError, UsageError
+from cltr.evaluation.metrics import measure
+from cltr.experiment.components import compose
+from cltr.experiment.experiment import Experiment
+from cltr.experiment.initial_model import start_module
+from cltr.experiment.run_log import cut_clicks
+from cltr.experiment.seeds import STAGES, seed_for
+from cltr.exposure.exposure import counted_exposure, exact_exposure
+from cltr.exposure.production_ranker import Production
+from cltr.interfaces import RewardFunction
+from cltr.policies import PlackettLuce
+from cltr.policies.on_dataset import ScoredPolicy
+from cltr.policies.rank_weights import rank_weights
+from cltr.training.score_documents import new_module, score
+from cltr.types import LOGGED_SPLITS
+from tests import small
+
+PUBLISHED_SEEDS = [
+    *(2713801048, 3119033956, 1514603388, 3007641718),
+    *(3121414198, 3835230905, 1046733544),
+]
+"""Of seed 1, in the order of ``STAGES``, as in version 0.1.0."""
+DATA = small.dataset()
+
+
+class Listening(RewardFunction):
+    """Notes what it is given."""
+
+    name = "listening"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fits, self.calls = [], []
+
+    def fit(self, data, click_model, *, seed=0):
+        self.fits.append((data, click_model, seed))
+
+    def mu(self, data, *, propensity_clip=0.0):
+        self.calls.append((data, propensity_clip))
+        return data.statistics.click_rate
+
+
+def produce(dataset=DATA, **values) -> Production:
+    return Experiment.simulated(small.config(**values), dataset=dataset).production
+
+
+def experiment(production=None, components=None, **values) -> Experiment:
+    config = small.config(**values)
+    production = production or produce(**values)
+    return Experiment(config, components or compose(config), DATA, production)
+
+
+def clicks(production: Production, **values):
+    return experiment(production, **values).simulate()
+
+
+def learn(components=None, production=None, **values):
+    run = experiment(production, components, **values)
+    return run.learn(run.reward(run.simulate()))
+
+
+def ndcg(policy) -> float:
+    return measure(policy, top_k=5)["ndcg@5"]
+
+
+def state_of(module) -> dict:
+    return {key: value.tolist() for key, value in module.state_dict().items()}
+
+
+def centred(scores: np.ndarray, lists) -> np.ndarray:
+    means = lists.sum(scores) / lists.lengths
+    return scores - np.repeat(means, lists.lengths)
+
+
+# Seeds.
+
+
+def test_each_stage_has_a_seed_of_its_own():
+    seeds = [seed_for(seed, stage) for seed in (1, 2) for stage in STAGES]
+    assert len(set(seeds)) == len(seeds)
+    assert seed_for(1, "start") == seeds[4]
+
+
+def test_the_seeds_of_published_numbers_never_change():
+    assert [seed_for(1, stage) for stage in STAGES] == PUBLISHED_SEEDS
+
+
+def test_a_stage_without_a_seed_is_a_mistake():
+    with pytest.raises(KeyError):
+        seed_for(1, "clicks-test")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"estimator": {"name": "plain"}},
+        {"reward": {"name": "naive"}},
+        {"interactions": 777},
+        {"training": {"epochs": 1}},
+        {"init": "random"},
+        {"metric": "precision"},
+        {"exposure": "counted"},
+        {"users": {"name": "adversarial"}},
+    ],
+)
+def test_other_choices_do_not_shift_production(change):
+    np.testing.assert_array_equal(produce().scores, produce(**change).scores)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"estimator": {"name": "plain"}},
+        {"reward": {"name": "naive"}},
+        {"training": {"epochs": 1}},
+        {"metric": "precision"},
+    ],
+)
+def test_other_choices_do_not_shift_the_clicks(change):
+    production = produce()
+    before, after = clicks(production), clicks(production, **change)
+    for split in before:
+        np.testing.assert_array_equal(before[split].clicks, after[split].clicks)
+
+
+@pytest.mark.parametrize("split", LOGGED_SPLITS)
+def test_the_clicks_of_each_split_have_a_seed_of_their_own(split):
+    def draw(*data, rng, **rest):
+        return rng.random()
+
+    found = experiment(seed=3).draw(draw)[split]
+    assert found == np.random.default_rng(seed_for(3, f"clicks-{split}")).random()
+
+
+def test_users_change_clicks_but_not_what_is_shown():
+    production = produce()
+    before, after = clicks(production), clicks(production, users={"name": "adversarial"})
+    np.testing.assert_array_equal(before["train"].impressions, after["train"].impressions)
+    assert (before["train"].clicks != after["train"].clicks).any()
+
+
+def test_the_seed_decides_everything():
+    results = [state_of(learn(seed=seed).module) for seed in (1, 1, 2)]
+    assert results[0] == results[1]
+    assert results[0] != results[2]
+    assert not np.array_equal(produce(seed=1).scores, produce(seed=2).scores)
+
+
+# [1] Production and clicks.
+
+
+@pytest.mark.parametrize(
+    ("options", "n_judged"),
+    [
+        ({}, 10),
+        ({"min_queries": 2}, 2),
+        ({"min_queries": 1, "fraction": 0.5}, 6),
+        ({"fraction": 1}, 12),
+    ],
+)
+def test_production_sees_a_few_judgements(options, n_judged):
+    """Other labels change production only where they lie on its few queries."""
+    assert DATA.part("train").n_queries == 12
+    values = {"production": {**small.CHOICES["production"], **options}}
+    before = produce(**values).scores
+    moved = 0
+    for query in range(12):
+        start, stop = DATA.offsets[query], DATA.offsets[query + 1]
+        labels = DATA.labels.copy()
+        labels[start:stop] = (labels[start:stop] + 1 + np.arange(stop - start)) % 5
+        other = replace(DATA, labels=labels)
+        after = produce(other, **values).scores
+        moved += not np.array_equal(before, after)
+    single = int((DATA.part("train").lists.lengths == 1).sum())  # one document: nothing to learn
+    assert n_judged - single <= moved <= n_judged
+
+
+def test_production_may_have_a_scorer_of_its_own():
+    own = produce(production={"scorer": "linear", "epochs": 1})
+    assert own.scorer == "linear"
+    assert len(list(own.module.parameters())) == 2
+    assert produce().scorer == "mlp"
+
+
+def test_validation_clicks_come_in_proportion():
+    run = experiment(interactions=1200)
+    assert [run.n_displays(split) for split in ("train", "valid")] == [1200, 600]
+    found = clicks(produce(), interactions=1200)
+    assert [part.n_interactions for part in found.values()] == [1200, 600]
+    assert experiment(interactions=1).n_displays("valid") == 1
+
+
+# [2] Counts, cut at the ranks of the run.
+
+
+def test_a_log_that_shows_more_ranks_is_cut():
+    """IPS from five shown ranks, corrected for the first three, still finds the relevance."""
+    production = produce()
+    run = experiment(production, top_k=3, interactions=4_000_000)
+    wide = clicks(production, interactions=4_000_000)
+    data = run.observe(wide)["train"]
+    assert data.statistics.top_k == 3
+    np.testing.assert_array_equal(data.statistics.displays, wide["train"].displays)
+    run.components.reward.fit(data, run.components.click_model)
+    likely = data.exposure.propensities > 0.05
+    error = np.abs(run.components.reward.mu(data) - data.dataset.relevance)[likely]
+    assert likely.sum() > 30
+    assert error.max() < 0.05
+
+
+def test_a_log_that_shows_fewer_ranks_is_refused():
+    production = produce()
+    with pytest.raises(UsageError) as caught:
+        cut_clicks(clicks(production, top_k=3), 5)
+    line = "--top-k is 5, but the log shows 3 ranks; use --top-k 3 or less"
+    assert str(caught.value) == line
+
+
+def test_a_log_without_interactions_is_refused():
+    found = clicks(produce())
+    nothing = replace(found["valid"], displays=np.zeros_like(found["valid"].displays))
+    with pytest.raises(DataError, match="the log has no interactions on the valid queries"):
+        cut_clicks({**found, "valid": nothing}, 5)
+
+
+# [3] Exposure.
+
+
+def test_exposure_is_exact_or_counted():
+    production = produce()
+    found = clicks(production)
+    scored = production.on(DATA, "train")
+    ranks = rank_weights("dcg", 5)
+    model = compose(small.config()).click_model
+    for way in ("exact", "counted"):
+        exposure = experiment(production, exposure=way).observe(found)["train"].exposure
+        if way == "exact":
+            expected = exact_exposure(
+                scored.scores, scored.dataset.lists, PlackettLuce(), model, ranks
+            )
+        else:
+            expected = counted_exposure(found["train"], model, ranks)
+        assert exposure.source == way
+        for name in ("weights", "propensities", "attention"):
+            np.testing.assert_array_equal(getattr(exposure, name), getattr(expected, name))
+
+
+def test_counted_exposure_comes_to_the_exact_one():
+    production = produce()
+    found = clicks(production, interactions=10**8)
+    both = [
+        experiment(production, exposure=way).observe(found)["train"].exposure
+        for way in ("exact", "counted")
+    ]
+    np.testing.assert_allclose(both[0].weights, both[1].weights, atol=2e-3)
+    np.testing.assert_allclose(both[0].propensities, both[1].propensities, atol=2e-3)
+
+
+# [4] Rewards.
+
+
+@pytest.mark.parametrize(
+    ("values", "limit"),
+    [
+        ({"interactions": 2500}, 10 / 50),
+        ({"interactions": 50}, 1.0),
+        ({"propensity_clip": 0.3}, 0.3),
+        ({"propensity_clip": 5.0}, 1.0),
+    ],
+)
+def test_propensities_are_clipped_on_training_clicks_alone(values, limit):
+    listening = Listening()
+    parts = compose(small.config(**values)).replace(reward=listening)
+    learn(parts, **values)
+    (fitted,) = listening.fits
+    assert fitted[1] is parts.click_model
+    assert fitted[2] == seed_for(1, "reward")
+    assert fitted[0].dataset.n_queries == DATA.part("train").n_queries
+    queries = [data.dataset.n_queries for data, _ in listening.calls]
+    assert queries == [DATA.part("train").n_queries, DATA.part("valid").n_queries]
+    assert [clip for _, clip in listening.calls] == [pytest.approx(limit), 0.0]
+
+
+def test_logging_weights_are_never_clipped():
+    listening = Listening()
+    parts = compose(small.config()).replace(reward=listening)
+    production = produce()
+    learn(parts, production)
+    data, _ = listening.calls[0]
+    scored = production.on(DATA, "train")
+    # Equal bits: where nothing has moved, no document lies inside or outside of a band at 1.
+    np.testing.assert_array_equal(data.exposure.weights, scored.weights(rank_weights("dcg", 5)))
+
+
+# [5] The estimator knows N.
+
+
+@pytest.mark.parametrize("n", [1000, 4000])
+def test_schedules_are_of_the_training_interactions(n):
+    config = small.config(interactions=n)
+    parts = compose(config)
+    learn(parts, interactions=n)
+    assert parts.estimator.low == pytest.approx(100 / n)
+    assert parts.estimator.high == pytest.approx(n / 100)
+
+
+# [6] The start.
+
+
+def test_training_starts_from_the_weights_of_production():
+    production = produce()
+    module = start_module(small.config(), DATA, production, compose(small.config()).scorer)
+    assert state_of(module) == state_of(production.module)
+    assert module is not production.module
+
+
+def test_training_may_start_from_random_weights():
+    production = produce()
+    config = small.config(init="random")
+    module = start_module(config, DATA, production, compose(config).scorer)
+    again = start_module(config, DATA, production, compose(config).scorer)
+    assert state_of(module) == state_of(again)
+    assert state_of(module) != state_of(production.module)
+
+
+@pytest.mark.parametrize(("init", "best"), [("production", 0), ("random", 1)])
+def test_a_start_is_kept_for_being_no_worse_only_where_it_is_production(init, best):
+    """Steps too small to change a weight: every epoch is as good as the start."""
+    found = learn(init=init, training={"epochs": 3, "learning_rate": 1e-30})
+    assert found.state.best_epoch == best
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["other scorer", "scores alone"])
+def test_where_the_scorer_differs_the_start_is_fitted_to_the_scores(known):
+    """Also where production is known by its scores alone, as from a log."""
+    production = produce(production={**small.CHOICES["production"], "scorer": "linear"})
+    if not known:
+        production = Production(production.scores, scorer="")
+    config = small.config(scorer={"name": "mlp", "hidden": [12]})
+    module = start_module(config, DATA, production, compose(config).scorer)
+    part = DATA.part("train")
+    theirs = centred(production.scores[DATA.documents_of("train")], part.lists)
+    ours = centred(score(module, part), part.lists)
+    assert np.square(ours - theirs).mean() < 0.02 * np.square(theirs).mean()
+
+
+def test_an_epoch_moves_the_weights_and_none_does_not():
+    for epochs, moved in ((0, False), (2, True)):
+        production = produce()
+        found = learn(production=production, training={"epochs": epochs, "learning_rate": 0.05})
+        assert (state_of(found.module) != state_of(production.module)) == moved
+
+
+@pytest.mark.parametrize("rollback", [0.0, 1.0])
+@pytest.mark.parametrize("users", ["trust-bias", "adversarial"])
+def test_with_clip_1_production_is_where_training_stays(users, rollback):
+    """Neither rounding nor weight decay may set off a policy that has nothing to gain."""
+    production = produce()
+    found = learn(
+        production=production,
+        users={"name": users},
+        estimator={"name": "prpo", "clip": 1, "rollback": rollback},
+        training={"epochs": 4},
+    )
+    assert found.clip_fraction == 1.0
+    values = [record["valid_value"] for record in found.state.history]
+    assert values == pytest.approx([values[0]] * 5, rel=1e-6)
+    for key, weights in found.state.weights.items():
+        np.testing.assert_allclose(weights, production.module.state_dict()[key], atol=1e-5)
+
+
+# [7] Evaluation.
+
+
+def test_metrics_are_of_the_scores_on_each_split():
+    production = produce()
+    run = experiment(production)
+    module = new_module(run.components.scorer, DATA, seed=5)
+    sky = new_module(run.components.scorer, DATA, seed=6)
+    found = run.judge(module, skyline=sky)
+    assert list(found["metrics"]) == ["production", "policy", "skyline"]
+    rivals = {
+        "production": production.scores,
+        "policy": score(module, DATA),
+        "skyline": score(sky, DATA),
+    }
+    for who, scores in rivals.items():
+        for split, key in (("test", "ndcg@5"), ("train", "train_ndcg@5")):
+            part = DATA.part(split)
+            expected = ndcg(ScoredPolicy(part, scores[DATA.documents_of(split)], PlackettLuce()))
+            assert found["metrics"][who][key] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "keys"), [("dcg", {"train", "test"}), ("clicks", {"train", "test", "clicks"})]
+)
+def test_certificates_are_for_the_reported_and_the_training_metric(metric, keys):
+    run = experiment(metric=metric)
+    module = new_module(run.components.scorer, DATA, seed=5)
+    run.prepare(2000)
+    found = run.judge(module)["certificate"]
+    assert set(found) == keys
+    if metric != "dcg":
+        assert set(found[metric]) == {"train", "test"}
+        assert found[metric]["test"]["worst_loss"] != found["test"]["worst_loss"]
+
+
+def test_the_skyline_beats_production_on_what_it_has_seen():
+    scorer = {"name": "mlp"}
+    run = experiment(produce(), scorer=scorer, training={"epochs": 40, "learning_rate": 0.05})
+    sky, part = run.learn_from_labels(), DATA.part("train")
+    theirs = ndcg(produce().on(DATA, "train"))
+    ours = ndcg(ScoredPolicy(part, score(sky, part), PlackettLuce()))
+    assert ours > theirs + 0.02

@@ -1,0 +1,246 @@
+"""Guards run folders: whole files, strict JSON, weights that fit, and one line for the rest."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cltr.errors import CltrError, DataError
+from cltr.experiment.run_folder import RunFolder
+from cltr.files.storage import finite
+from cltr.training.loop import TrainingState
+
+
+def module(width: int = 3, seed: int = 0) -> torch.nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return torch.nn.Sequential(
+            torch.nn.Linear(width, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1)
+        )
+
+
+def state_after(steps: int) -> TrainingState:
+    """A state with an optimizer that has a history of its own."""
+    net = module()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1, weight_decay=1e-5)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        net(torch.ones(4, 3)).sum().backward()
+        optimizer.step()
+    return TrainingState(
+        epoch=steps,
+        weights=dict(net.state_dict()),
+        optimizer=optimizer.state_dict() if steps else {},
+        best_weights=dict(module(seed=1).state_dict()),
+        best_epoch=1,
+        best_value=0.1 + 0.2,
+        history=[{"epoch": 0, "valid_value": 1 / 3}],
+    )
+
+
+@pytest.fixture
+def folder(tmp_path) -> RunFolder:
+    return RunFolder.create(tmp_path / "run", label="x")
+
+
+def names(folder: RunFolder) -> set[str]:
+    return {path.name for path in folder.path.iterdir()}
+
+
+def test_folders_are_numbered_below_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = RunFolder.create(None, label="prpo-dr")
+    assert str(first.path) == "runs/001-prpo-dr"
+    (tmp_path / "runs/041-old").mkdir()
+    (tmp_path / "runs/notes").mkdir()
+    assert str(RunFolder.create(None, label="plain-ips").path) == "runs/042-plain-ips"
+
+
+def test_runs_that_start_at_once_have_folders_of_their_own(tmp_path, monkeypatch):
+    """Both see the same free number; the slower one takes the next."""
+    monkeypatch.chdir(tmp_path)
+    found = iter(["runs/001-x", "runs/001-x", "runs/002-x"])
+    monkeypatch.setattr(
+        "cltr.experiment.run_folder._next_folder", lambda parent, label: Path(next(found))
+    )
+    assert [str(RunFolder.create(None, label="x").path) for _ in range(2)] == [
+        "runs/001-x",
+        "runs/002-x",
+    ]
+
+
+def test_a_run_that_is_discarded_leaves_no_empty_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    RunFolder.create(None, label="x").discard()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "kept").mkdir()
+    RunFolder.create(Path("kept/deep/run"), label="x").discard()
+    assert list(tmp_path.rglob("*")) == [tmp_path / "kept"]
+    (tmp_path / "kept/run").mkdir()
+    (tmp_path / "kept/run/notes").touch()
+    RunFolder.create(Path("kept/run"), label="x").discard()
+    assert (tmp_path / "kept/run/notes").exists()
+
+
+def test_a_run_is_never_overwritten(folder):
+    folder.write_text("run.toml", "")
+    with pytest.raises(CltrError) as caught:
+        RunFolder.create(folder.path, label="x")
+    assert str(caught.value) == (
+        f"{folder.path}: there is a run already; use --resume to go on with it, or another --out"
+    )
+
+
+def test_a_folder_that_cannot_be_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CltrError, match="cannot create run folder: Not a directory"):
+        RunFolder.create(tmp_path / "file" / "run", label="x")
+    with pytest.raises(CltrError, match="is a file; a run needs a folder"):
+        RunFolder.create(tmp_path / "file", label="x")
+
+
+def test_only_a_run_can_be_opened(tmp_path):
+    with pytest.raises(CltrError) as caught:
+        RunFolder.open(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: not a run folder: it has no run.toml"
+
+
+def test_discard_removes_what_the_run_wrote_and_nothing_else(folder):
+    (folder.path / "mine.txt").write_text("keep")
+    folder.write_text("run.toml", "x")
+    folder.save_module("policy.safetensors", module())
+    folder.discard()
+    assert names(folder) == {"mine.txt"}
+    (folder.path / "mine.txt").unlink()
+    folder.discard()
+    assert not folder.path.exists()
+
+
+def test_json_is_strict(folder):
+    value = {"a": float("nan"), "b": [1.5, float("inf")], "c": None, "d": True, "e": "text"}
+    folder.write_json("result.json", value)
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    text = (folder.path / "result.json").read_text()
+    found = json.loads(text, parse_constant=refuse)
+    assert found == {"a": None, "b": [1.5, None], "c": None, "d": True, "e": "text"}
+    assert folder.read_json("result.json") == found
+    assert finite((1, -float("inf"))) == [1, None]
+
+
+def test_a_run_without_a_result_is_not_finished(folder):
+    with pytest.raises(CltrError) as caught:
+        folder.read_json("result.json")
+    assert str(caught.value) == (
+        f"{folder.path}: the run is not finished: it has no result.json; "
+        f"go on with: cltr train --resume {folder.path}"
+    )
+
+
+def test_json_that_is_none_is_one_line(folder):
+    (folder.path / "result.json").write_text('{"a": ')
+    with pytest.raises(DataError, match="cannot be read as JSON") as caught:
+        folder.read_json("result.json")
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_come_back_bit_for_bit(folder):
+    folder.save_module("policy.safetensors", module())
+    other = module(seed=5)
+    folder.load_module("policy.safetensors", other)
+    for ours, theirs in zip(module().parameters(), other.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_weights_of_another_shape_are_refused(folder):
+    folder.save_module("policy.safetensors", module(3))
+    with pytest.raises(DataError, match=r"the weights do not fit the scorer of run\.toml"):
+        folder.load_module("policy.safetensors", module(4))
+
+
+def test_weights_that_are_missing_or_damaged_are_one_line(folder):
+    with pytest.raises(CltrError, match="no such file; the run is not finished"):
+        folder.load_module("policy.safetensors", module())
+    folder.save_module("policy.safetensors", module())
+    path = folder.path / "policy.safetensors"
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(DataError, match="damaged weights") as caught:
+        folder.load_module("policy.safetensors", module())
+    assert "\n" not in str(caught.value)
+
+
+def test_scores_come_back_and_must_be_as_many_as_documents(folder):
+    scores = np.array([0.1, -2.0, 1e-300])
+    folder.save_scores("scores.safetensors", scores)
+    np.testing.assert_array_equal(folder.load_scores("scores.safetensors", n_documents=3), scores)
+    with pytest.raises(DataError, match="has scores of 3 documents; the data set has 4"):
+        folder.load_scores("scores.safetensors", n_documents=4)
+    folder.save_module("other.safetensors", module())
+    with pytest.raises(DataError, match="holds no scores"):
+        folder.load_scores("other.safetensors", n_documents=3)
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_a_checkpoint_comes_back_whole(folder, steps):
+    state = state_after(steps)
+    assert folder.load_checkpoint() is None
+    assert not folder.has_checkpoint
+    folder.save_checkpoint(state)
+    found = folder.load_checkpoint()
+    assert folder.has_checkpoint
+    for name in ("epoch", "best_epoch", "best_value", "history"):
+        assert getattr(found, name) == getattr(state, name)
+    for name in ("weights", "best_weights"):
+        ours, theirs = getattr(state, name), getattr(found, name)
+        assert set(ours) == set(theirs)
+        assert all(torch.equal(ours[key], theirs[key]) for key in ours)
+    if steps:
+        for key, slots in state.optimizer["state"].items():
+            for slot, value in slots.items():
+                assert torch.equal(found.optimizer["state"][key][slot], value)
+        optimizer = torch.optim.Adam(module().parameters())
+        optimizer.load_state_dict(found.optimizer)
+        assert optimizer.param_groups[0]["lr"] == 0.1
+    folder.remove_checkpoint()
+    folder.remove_checkpoint()
+    assert names(folder) == set()
+
+
+def test_a_value_that_was_never_reached_survives(folder):
+    folder.save_checkpoint(TrainingState(weights=dict(module().state_dict())))
+    assert folder.load_checkpoint().best_value == -np.inf
+
+
+@pytest.mark.parametrize("length", [0, 7, 60, -5])
+def test_a_damaged_checkpoint_is_one_line(folder, length):
+    folder.save_checkpoint(state_after(2))
+    path = folder.path / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(DataError) as caught:
+        folder.load_checkpoint()
+    assert str(caught.value) == f"{path}: damaged checkpoint; remove it to start afresh"
+
+
+def test_weights_are_no_checkpoint(folder):
+    folder.save_module("checkpoint.safetensors", module())
+    with pytest.raises(DataError, match="damaged checkpoint"):
+        folder.load_checkpoint()
+
+
+def test_a_full_disk_keeps_what_was_there(folder, monkeypatch):
+    folder.save_module("policy.safetensors", module())
+    before = (folder.path / "policy.safetensors").read_bytes()
+
+    def full(self, data):
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(DataError) as caught:
+        folder.save_module("policy.safetensors", module(seed=9))
+    assert "no space left on device; nothing was kept" in str(caught.value)
+    assert (folder.path / "policy.safetensors").read_bytes() == before
+    assert names(folder) == {"policy.safetensors"}

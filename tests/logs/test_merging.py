@@ -1,0 +1,135 @@
+"""Guards merging: days that are ingested apart and merged are those that are ingested together."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cltr.errors import DataError, UsageError
+from cltr.logs.ingest import LogSource, ingest_log
+from cltr.logs.log_file import LogFile, open_log
+from cltr.logs.merging import merge_files, merge_logs
+from cltr.logs.readers import LongReader
+from cltr.testing import tiny_dataset
+from tests.plain_logs import counted, rows, write_csv, write_jsonl
+
+MONDAY = rows(*([(("a", "b", "c"), ("a",)), (("b", "a"), ())] * 20))
+TUESDAY = [
+    row | {"session": f"t{row['session']}"}
+    for row in rows(*([(("x", "b", "c", "a"), ("b",))] * 30), query="p")
+    + rows(*([(("z", "b"), ("z",))] * 30))
+]
+
+
+@pytest.fixture
+def ingest(tmp_path):
+    """Ingest a table under a name; the path of the log."""
+
+    def run(name, table, **columns):
+        path = write_jsonl(tmp_path / f"{name}.jsonl", table)
+        out = tmp_path / f"{name}.h5"
+        ingest_log(LogSource([path], LongReader(**columns)), out)
+        return out
+
+    return run
+
+
+def assert_same(found, expected):
+    assert found.lists.query_ids.tolist() == expected.lists.query_ids.tolist()
+    assert found.lists.document_ids.tolist() == expected.lists.document_ids.tolist()
+    for split, part in expected.statistics.items():
+        for name in ("impressions", "clicks", "displays", "offsets"):
+            np.testing.assert_array_equal(
+                getattr(found.statistics[split], name), getattr(part, name)
+            )
+
+
+def test_merged_days_are_those_ingested_together(ingest, tmp_path):
+    days = [ingest("monday", MONDAY), ingest("tuesday", TUESDAY)]
+    report = merge_files(days, tmp_path / "days.h5")
+    merged = open_log(tmp_path / "days.h5")
+    whole = open_log(ingest("both", MONDAY + TUESDAY))
+    assert_same(merged, whole)
+    assert counted(merged) == counted(whole)
+    for key in ("top_k", "single_impressions", "n_interactions", "problems", "split"):
+        assert merged.description[key] == whole.description[key]
+    # Lists that were shorter than four are short only once it is known that four were shown.
+    for key in ("lengths", "clicks"):
+        assert merged.description["interactions"][key] == whole.description["interactions"][key]
+    assert report["files"] == ["monday.jsonl", "tuesday.jsonl"]
+    assert report["queries"] == 2
+
+
+def test_propensities_are_those_of_all_impressions(ingest, tmp_path):
+    chances = {"propensity_column": "p"}
+    monday = [row | {"p": 0.5} for row in MONDAY]
+    tuesday = [row | {"p": 0.2} for row in TUESDAY]
+    days = [ingest("monday", monday, **chances), ingest("tuesday", tuesday, **chances)]
+    merge_files(days, tmp_path / "days.h5")
+    whole = open_log(ingest("both", monday + tuesday, **chances))
+    np.testing.assert_allclose(open_log(tmp_path / "days.h5").propensities, whole.propensities)
+    half = merge_logs([open_log(days[0]), open_log(ingest("plain", TUESDAY))])
+    assert half.propensities is None
+
+
+def test_scores_are_kept_if_the_days_agree(ingest):
+    def scored(table, shift=0.0):
+        return [row | {"points": ord(row["doc"]) + shift} for row in table]
+
+    column = {"score_column": "points"}
+    monday = open_log(ingest("monday", scored(MONDAY), **column))
+    merged = merge_logs([monday, open_log(ingest("tuesday", scored(TUESDAY), **column))])
+    assert merged.scores.tolist() == [float(ord(one)) for one in merged.lists.document_ids]
+    assert merged.description["problems"] == []
+    changed = merge_logs([monday, open_log(ingest("later", scored(TUESDAY, 1.0), **column))])
+    assert changed.scores is None
+    assert changed.description["problems"][0]["count"] == 1  # b of query q, on both days
+
+
+def test_problems_and_times_add_up(ingest):
+    gap = [row for row in MONDAY if not (row["session"] == "s2" and row["position"] == 2)]
+    timed = [
+        open_log(ingest(name, [r | {"when": day} for r in table], time_column="when"))
+        for day, name, table in ((5, "a", gap), (9, "b", TUESDAY), (2, "c", gap))
+    ]
+    merged = merge_logs(timed).description
+    assert [(row["problem"], row["count"]) for row in merged["problems"]] == [("gaps", 2)]
+    assert merged["interactions"]["time"] == {"train": [2, 9], "valid": [2, 9]}
+
+
+def test_logs_on_one_data_set_are_added(tmp_path):
+    data = tiny_dataset()
+    part = data.part("train")
+    first, last = part.offsets[:2]
+    ids = part.document_ids[first:last]
+    table = rows(*([(list(ids), (ids[0],))] * 30), query=str(part.query_ids[0]))
+    valid = data.part("valid")
+    table += [
+        row | {"session": f"v{row['session']}"}
+        for row in rows(((valid.document_ids[0],), ()), query=str(valid.query_ids[0]))
+    ]
+    log = tmp_path / "log.h5"
+    ingest_log(LogSource([write_csv(tmp_path / "log.csv", table)], LongReader()), log, dataset=data)
+    one = open_log(log, data)
+    merged = merge_logs([one, one])
+    for split, counts in one.statistics.items():
+        np.testing.assert_array_equal(
+            merged.statistics[split].impressions, (counts + counts).impressions
+        )
+    assert merged.fingerprint == data.fingerprint and merged.lists is None
+    other = replace(one, fingerprint="another")
+    with pytest.raises(DataError, match="log 1 and log 2: lie on different data sets"):
+        merge_logs([one, other])
+
+
+def test_what_cannot_be_merged_is_one_line(ingest, tmp_path):
+    monday = ingest("monday", MONDAY)
+    with pytest.raises(UsageError, match="named twice; its clicks would count twice"):
+        merge_files([monday, tmp_path / "." / "monday.h5"], tmp_path / "days.h5")
+    with pytest.raises(UsageError, match="is a file that is read; write elsewhere"):
+        merge_files([monday, ingest("tuesday", TUESDAY)], monday)
+    log = open_log(monday)
+    with pytest.raises(DataError, match="one stands alone and one lies on a data set"):
+        merge_logs([log, replace(log, lists=None)])
+    with pytest.raises(DataError, match="log 1: is simulated"):
+        merge_logs([LogFile(log.statistics, None), log])
