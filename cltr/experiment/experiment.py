@@ -15,8 +15,8 @@ import numpy as np
 from cltr.clicks.simulation import simulate_statistics
 from cltr.data import loading
 from cltr.errors import DataError
-from cltr.evaluation.certificate import certificate
-from cltr.evaluation.metrics import MetricValues, measure
+from cltr.evaluation.judgement import certificates, label_metrics
+from cltr.evaluation.metrics import MetricValues
 from cltr.evaluation.off_policy import off_policy_values
 from cltr.experiment.components import Components, compose
 from cltr.experiment.config import RunConfig
@@ -31,13 +31,12 @@ from cltr.exposure.production_ranker import Production
 from cltr.interfaces import EstimatorContext, Policy
 from cltr.logs.log_file import interactions_of
 from cltr.policies import PlackettLuce
-from cltr.policies.on_dataset import AppliedPolicy, CountedPolicy, Mixture, ScoredPolicy
+from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
 from cltr.training.loop import Trainer, TrainingState
 from cltr.training.score_documents import score
 from cltr.types import (
     LOGGED_SPLITS,
-    Booleans,
     ClickData,
     ClickStatistics,
     Dataset,
@@ -355,7 +354,8 @@ class Experiment:
                 who: {"value": found["off_policy"][who]["value"]}
                 for who in ("production", "policy")
             }
-        return found | {"certificate": self.certificates(served)}
+        estimator = self.components.estimator
+        return found | {"certificate": certificates(served, self.reported_weights, estimator)}
 
     def metrics(
         self, served: Mapping[str, Mixture], *, skyline: "torch.nn.Module | None" = None
@@ -364,39 +364,8 @@ class Experiment:
         best: dict[str, ScoredPolicy] = {}
         if skyline is not None:
             best = _applied(score(skyline, self.dataset), self.dataset, PlackettLuce())
-        metrics: dict[str, MetricValues] = {}
-        for split, prefix in (("test", ""), ("train", "train_")):
-            here = served[split]
-            rivals: dict[str, AppliedPolicy | None] = {"production": here.production}
-            rivals |= {"policy": here} | ({"skyline": best[split]} if best else {})
-            for who, policy in rivals.items():
-                values = self._measure(policy, None if here.production is None else here.known)
-                metrics.setdefault(who, {}).update({prefix + key: v for key, v in values.items()})
-        return metrics
-
-    def _measure(self, policy: AppliedPolicy | None, queries: Booleans | None) -> MetricValues:
-        top_k = self.config.top_k
-        if policy is None:
-            return {f"ndcg@{top_k}": None}
-        return measure(policy, top_k=top_k, options=self.config.evaluation, queries=queries)
-
-    def certificates(self, served: Mapping[str, Mixture]) -> dict[str, Any]:
-        """Certificates by split for the reported metric, and below its name for the training one.
-
-        None for a split on which production is not known.
-        """
-        estimator = self.components.estimator
-        found = {
-            name: {
-                split: certificate(served[split], weights, estimator)
-                if served[split].production is not None
-                else None
-                for split in ("train", "test")
-            }
-            for name, weights in self.reported_weights.items()
-        }
-        result: dict[str, Any] = found.pop("dcg")
-        return result | found
+        options = self.config.evaluation
+        return label_metrics(served, best, top_k=self.config.top_k, options=options)
 
 
 def _applied(scores: Floats, dataset: Dataset, policy: Policy) -> dict[str, ScoredPolicy]:

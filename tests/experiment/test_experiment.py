@@ -419,3 +419,31 @@ def test_the_skyline_beats_production_on_what_it_has_seen():
     theirs = ndcg(produce().on(DATA, "train"))
     ours = ndcg(ScoredPolicy(part, score(sky, part), PlackettLuce()))
     assert ours > theirs + 0.02
+
+
+# Nothing is computed twice.
+
+
+def test_each_expected_weight_is_computed_once_and_each_model_scores_once(monkeypatch):
+    """Of a whole run, rewards to certificates, for two metrics."""
+    run = experiment(metric="clicks", training={"epochs": 0})
+    calls, scored = [], []
+    compute = PlackettLuce.expected_weights
+
+    def counted(self, scores, lists, weights):
+        calls.append((scores.tobytes(), lists.lengths.tobytes(), weights.tobytes()))
+        return compute(self, scores, lists, weights)
+
+    def scoring(module, dataset):
+        scored.append((id(module), dataset.n_documents))
+        return score(module, dataset)
+
+    rewards = run.reward(run.simulate())
+    module = new_module(run.components.scorer, DATA, seed=5)
+    sky = new_module(run.components.scorer, DATA, seed=6)
+    run.prepare(2000)
+    monkeypatch.setattr(PlackettLuce, "expected_weights", counted)
+    monkeypatch.setattr("cltr.experiment.experiment.score", scoring)
+    run.judge(module, skyline=sky, rewards=rewards)
+    assert len(calls) == len(set(calls))
+    assert len(scored) == len(set(scored)) == 2

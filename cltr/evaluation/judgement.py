@@ -1,0 +1,67 @@
+"""Everything that is said of what is served: metrics on labels, and certificates."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cltr.evaluation.certificate import certificate
+from cltr.evaluation.metrics import MetricOptions, MetricValues, measure
+from cltr.interfaces import Estimator
+from cltr.policies.on_dataset import AppliedPolicy, Mixture, ScoredPolicy
+from cltr.types import Booleans, Floats
+
+
+def label_metrics(
+    served: Mapping[str, Mixture],
+    skyline: Mapping[str, ScoredPolicy],
+    *,
+    top_k: int,
+    options: MetricOptions,
+) -> dict[str, MetricValues]:
+    """Metrics on true labels, of test and of training queries; None where one is unknown.
+
+    Args:
+        served: what users get, by split.
+        skyline: the upper reference by split; empty if there is none.
+        top_k: the cut.
+        options: how labels are read.
+    """
+
+    def value(policy: AppliedPolicy | None, queries: Booleans | None) -> MetricValues:
+        if policy is None:
+            return {f"ndcg@{top_k}": None}
+        return measure(policy, top_k=top_k, options=options, queries=queries)
+
+    metrics: dict[str, MetricValues] = {}
+    for split, prefix in (("test", ""), ("train", "train_")):
+        here = served[split]
+        rivals: dict[str, AppliedPolicy | None] = {"production": here.production, "policy": here}
+        rivals |= {"skyline": skyline[split]} if skyline else {}
+        for who, policy in rivals.items():
+            values = value(policy, None if here.production is None else here.known)
+            metrics.setdefault(who, {}).update({prefix + key: v for key, v in values.items()})
+    return metrics
+
+
+def certificates(
+    served: Mapping[str, Mixture], rank_weights: Mapping[str, Floats], estimator: Estimator
+) -> dict[str, Any]:
+    """Certificates by split for the reported metric, and below its name for the training one.
+
+    None for a split on which production is not known.
+
+    Args:
+        served: what users get, by split.
+        rank_weights: of ``dcg`` and of the training metric, by name.
+        estimator: says which documents lie outside its band, if it has one.
+    """
+    found = {
+        name: {
+            split: certificate(served[split], weights, estimator)
+            if served[split].production is not None
+            else None
+            for split in ("train", "test")
+        }
+        for name, weights in rank_weights.items()
+    }
+    result: dict[str, Any] = found.pop("dcg")
+    return result | found
