@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,12 +237,23 @@ class EstimatorContext:
     click_model: ClickModel
 
 
+Guarantee: TypeAlias = Literal["none", "incentive", "enforced"]
+"""What an estimator promises, whatever the rewards are.
+
+``none``: nothing. ``incentive``: moving a document further than a bound is not rewarded, but it may
+happen. ``enforced``: what is served keeps the bound.
+"""
+
+
 class Estimator(Component, ABC):
     """A function of the expected weights, separable over documents; wraps any reward function.
 
     ``gain`` and ``divergence`` are elementwise and broadcast; write them with operators and methods
     that numpy and torch share, and slopes come by autograd. Override a slope to give a closed form.
     """
+
+    guarantee: ClassVar[Guarantee] = "none"
+    """What it promises; advice and reports are built from this, never from its name."""
 
     def __init__(self, reward: RewardFunction | None = None, **options: Any) -> None:
         super().__init__(**options)

@@ -10,6 +10,7 @@ Each check raises ``AssertionError`` with one sentence on what is wrong.
 """
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from cltr.interfaces import (
     Component,
     Estimator,
     EstimatorContext,
+    Guarantee,
     LogReader,
     Objective,
     Ranker,
@@ -151,6 +153,15 @@ def check_reward(reward: RewardFunction, click_model: ClickModel | None = None) 
 def check_estimator(estimator: Estimator) -> None:
     """Elementwise, defined where production never shows a document, slope = derivative."""
     _check_component(estimator)
+    _demand(
+        estimator.guarantee in get_args(Guarantee),
+        f"guarantee is {estimator.guarantee!r}; it must be one of {', '.join(get_args(Guarantee))}",
+    )
+    _demand(
+        (estimator.guarantee == "enforced")
+        == (type(estimator).served_share is not Estimator.served_share),
+        "an estimator enforces a guarantee if, and only if, it defines served_share",
+    )
     dcg = rank_weights("dcg", TOP_K)
     estimator.prepare(EstimatorContext(10_000, dcg, "dcg", TrustBias()))
     rng = np.random.default_rng(0)

@@ -246,6 +246,16 @@ class ClickStatistics:
             displays=self.displays + other.displays,
         )
 
+    def of_queries(self, chosen: Booleans) -> "ClickStatistics":
+        """The counts of some queries, ``[queries]``; those of all others are 0."""
+        documents = np.repeat(chosen, np.diff(self.offsets))[:, None]
+        return replace(
+            self,
+            impressions=self.impressions * documents,
+            clicks=self.clicks * documents,
+            displays=self.displays * chosen,
+        )
+
     @property
     def n_interactions(self) -> int:
         return int(self.displays.sum())
@@ -346,6 +356,20 @@ class Rewards:
     """Who made the estimates."""
     statistics: ClickStatistics | None = None
     """The clicks that they come from; None for true labels."""
+    split: str = "train"
+    """On whose lists they lie."""
+
+    @property
+    def n_interactions(self) -> int:
+        """Of the clicks that they come from; 0 for true labels."""
+        return 0 if self.statistics is None else self.statistics.n_interactions
+
+    def of_queries(self, chosen: Booleans) -> "Rewards":
+        """The same lists, with the clicks of some queries only, ``[queries]``."""
+        if self.statistics is None:
+            raise DataError("true labels have no clicks to choose from")
+        statistics = self.statistics.of_queries(chosen)
+        return replace(self, statistics=statistics, query_weights=statistics.query_weights)
 
 
 class Affine(NamedTuple):

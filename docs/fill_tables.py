@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cltr.studies.study import PRODUCTION, SKYLINE, Study
-from cltr.studies.summary import MeanInterval, Summary, read_results
+from cltr.studies.summary import SeedInterval, Summary, read_results
 
 PAGE = Path(__file__).parent / "reproduction.md"
 FOLDER = PAGE.with_suffix("")
@@ -70,7 +70,7 @@ def _seeds(summary: Summary, found: re.Match[str]) -> Iterator[list[str]]:
         yield [method, f"{shares.mean():+.1%} ± {error:.1%}", f"{shares.min():+.1%}", below]
 
 
-def _shown(found: MeanInterval) -> str:
+def _shown(found: SeedInterval) -> str:
     return f"{found.mean:.4f} ± {found.high - found.mean:.3f}"
 
 

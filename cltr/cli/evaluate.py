@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cltr.cli.common.options import shared, warn_about_plugins
+from cltr.cli.common.options import Share, shared, warn_about_plugins
 
 
 @click.command(
@@ -20,9 +20,10 @@ Examples:
 @click.option("--data", metavar="FILE", help="Another data set with the same features.")
 @click.option(
     "--blend-to-loss",
-    type=click.FloatRange(min=0, max=1),
+    type=Share(),
     metavar="LOSS",
-    help="Mix with production so that the worst loss is at most this share of the metric.",
+    help="Mix with production so that NDCG falls by at most this, whatever users find relevant: "
+    "0.02 or 2% for two points.",
 )
 @click.option(
     "--gain",

@@ -3,6 +3,8 @@ r"""The safety certificate: how much damage is possible at worst.
 From :math:`\omega` and :math:`\omega_0` alone: no assumption on clicks, users or relevance.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -80,9 +82,157 @@ def _share(which: Booleans) -> float:
     return float(which.mean()) if len(which) else 0.0
 
 
-def certificate(served: Mixture, rank_weights: Floats, estimator: Estimator) -> dict[str, Any]:
+def ndcg_losses(
+    weights: Floats,
+    logging_weights: Floats,
+    lists: Lists,
+    rank_weights: Floats,
+    *,
+    at_most: int | None = None,
+) -> Floats:
+    r"""The most that each query's NDCG can fall, whatever grades its documents have, ``[queries]``.
+
+    For grades :math:`g \ge 0` the loss is :math:`\sum_d (\omega_0 - \omega)_d\, g_d / \sum_k w_k
+    g_{(k)}`. Grades are sums of indicators of nested sets, and so are numerator and denominator.
+    So the loss is largest at an indicator, and among those with m relevant documents where these
+    are the m that lost most:
+
+    .. math:: L_q = \max_m \frac{\text{top}_m\big((\omega_0 - \omega)_+\big)}{W_m}, \quad
+              W_m = \sum_{k \le \min(m, K)} w_k
+
+    Args:
+        weights: :math:`\omega` for ``rank_weights``, ``[docs]``.
+        logging_weights: :math:`\omega_0`, ``[docs]``.
+        lists: where each query's documents lie, end to end.
+        rank_weights: w, ``[K]``.
+        at_most: only this many documents of a query are relevant, whatever their grades.
+
+    Example:
+        >>> lists, w = Lists.of_offsets(np.array([0, 2])), np.array([1.0, 0.5])
+        >>> ndcg_losses(np.array([0.5, 1.0]), np.array([1.0, 0.5]), lists, w)  # swapped
+        array([0.5])
+    """
+    most = len(rank_weights)
+    tops = _top_sums(weights, logging_weights, lists)
+    ideal = np.cumsum(rank_weights)[np.minimum(lists.places, most - 1)]
+    counted = lists.places < (at_most or np.inf)
+    shares = np.where(counted, tops / ideal, 0.0)
+    worst = np.zeros(len(lists.lengths))
+    np.maximum.at(worst, lists.owners, shares)
+    return worst
+
+
+def absolute_losses(
+    weights: Floats, logging_weights: Floats, lists: Lists, *, at_most: int | None = None
+) -> Floats:
+    r"""The most that each query's metric can fall for relevance in [0, 1], ``[queries]``.
+
+    .. math:: \text{top}_m\big((\omega_0 - \omega)_+\big)
+
+    In the units of the metric, DCG for example. Arguments as of :func:`ndcg_losses`.
+    """
+    tops = _top_sums(weights, logging_weights, lists)
+    counted = lists.places < (at_most or np.inf)
+    worst = np.zeros(len(lists.lengths))
+    np.maximum.at(worst, lists.owners, np.where(counted, tops, 0.0))
+    return worst
+
+
+def _top_sums(weights: Floats, logging_weights: Floats, lists: Lists) -> Floats:
+    """Sums of the 1, 2, ... largest losses of each list, list by list, ``[docs]``."""
+    losses = np.maximum(logging_weights - weights, 0.0)
+    order = np.lexsort((-losses, lists.owners))
+    running = np.cumsum(losses[order])
+    starts = np.cumsum(lists.lengths) - lists.lengths
+    before = np.concatenate([[0.0], running])[starts]
+    tops: Floats = running - np.repeat(before, lists.lengths)
+    return tops
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a certificate rests on, to be named beside its numbers."""
+
+    exposure: str = "exact"
+    """How production's weights are known: ``exact``, ``logged`` or ``counted``."""
+    traffic: Floats | None = None
+    """P(q) of the split's queries, ``[queries]``; None counts every query once."""
+    empty: str = "zero"
+    """How the metric treats queries without relevant documents; ``skip`` leaves them out."""
+
+    def shares(self, known: Booleans) -> Floats:
+        """P(q) of the queries on which production is known; they sum to 1."""
+        weights = np.ones(len(known)) if self.traffic is None else self.traffic
+        chosen = weights[known]
+        return np.asarray(chosen / max(chosen.sum(), 1e-300))
+
+
+def certificate(
+    served: Mixture,
+    rank_weights: Floats,
+    estimator: Estimator,
+    *,
+    metric: str = "dcg",
+    basis: Basis | None = None,
+) -> dict[str, Any]:
     """Of what is served, for one metric, on the queries on which production is known."""
-    return certify(*_where_known(served, rank_weights), estimator=estimator)
+    basis = basis or Basis()
+    return {
+        **certify(*_where_known(served, rank_weights), estimator=estimator),
+        "worst_case": worst_case(served, rank_weights, metric=metric, basis=basis),
+    }
+
+
+def worst_case(
+    served: Mixture, rank_weights: Floats, *, metric: str, basis: Basis
+) -> dict[str, Any]:
+    """The most that metrics can fall below production's, whatever users find relevant.
+
+    ``loss`` is the mean over queries, by P(q); ``at_most_1`` and ``at_most_3`` are the same where
+    at most so many documents of a query are relevant; ``largest_query`` is the query that can lose
+    most. Where queries without relevant documents are left out of a mean, nothing bounds it but
+    the largest query, and ``loss`` is that.
+
+    Args:
+        served: what users get, and production.
+        rank_weights: of the metric, ``[K]``.
+        metric: ``dcg`` gives NDCG and DCG, another one its own value for relevance in [0, 1].
+        basis: what the numbers rest on.
+    """
+    weights, logging_weights, lists = _where_known(served, rank_weights)
+    shares = basis.shares(served.known)
+    top_k = len(rank_weights)
+    ratio_min, _ = ratio_extremes(weights, logging_weights, lists)
+
+    def told(losses: Callable[[int | None], Floats], *, normalised: bool) -> dict[str, float]:
+        by_count = {"loss": losses(None), "at_most_1": losses(1), "at_most_3": losses(3)}
+        only_largest = normalised and basis.empty == "skip"
+        values = {
+            name: _largest(found) if only_largest else float((shares * found).sum())
+            for name, found in by_count.items()
+        }
+        return values | {"largest_query": _largest(by_count["loss"])}
+
+    found: dict[str, Any] = {
+        "queries": len(lists.lengths),
+        "query_weights": "equal" if basis.traffic is None else "traffic",
+        "exposure": basis.exposure,
+        "kept_of_most_demoted": float(ratio_min.min()) if len(ratio_min) else 1.0,
+        "kept_in_median_query": float(np.median(ratio_min)) if len(ratio_min) else 1.0,
+        f"{metric}@{top_k}": told(
+            lambda m: absolute_losses(weights, logging_weights, lists, at_most=m), normalised=False
+        ),
+    }
+    if metric == "dcg":
+        found[f"ndcg@{top_k}"] = told(
+            lambda m: ndcg_losses(weights, logging_weights, lists, rank_weights, at_most=m),
+            normalised=True,
+        )
+    return found
+
+
+def _largest(losses: Floats) -> float:
+    return float(losses.max(initial=0.0))
 
 
 def _where_known(served: Mixture, rank_weights: Floats) -> tuple[Floats, Floats, Lists]:
@@ -99,11 +249,19 @@ def _where_known(served: Mixture, rank_weights: Floats) -> tuple[Floats, Floats,
     )
 
 
-def blend_for_loss(served: Mixture, rank_weights: Floats, *, worst_loss: float) -> float:
-    r"""Largest :math:`\lambda` for which the mixture with production keeps ``worst_loss``.
+def blend_for_loss(
+    served: Mixture, rank_weights: Floats, *, ndcg_loss: float, basis: Basis | None = None
+) -> float:
+    r"""Largest :math:`\lambda` for which the mixture with production keeps a worst-case NDCG loss.
 
     The loss of a mixture is :math:`\lambda` times that of the policy, so this is a division.
+
+    Args:
+        served: what would be served without blending.
+        rank_weights: of DCG, ``[K]``.
+        ndcg_loss: the most that NDCG may fall, 0.02 for two points.
+        basis: what the loss rests on, as in :func:`certificate`.
     """
-    losses = worst_losses(*_where_known(served, rank_weights))
-    loss = float(losses.mean()) if len(losses) else 0.0
-    return 1.0 if loss <= worst_loss else worst_loss / loss
+    found = worst_case(served, rank_weights, metric="dcg", basis=basis or Basis())
+    loss = float(found[f"ndcg@{len(rank_weights)}"]["loss"])
+    return 1.0 if loss <= ndcg_loss else ndcg_loss / loss

@@ -1,11 +1,13 @@
 """Everything that is said of what is served: metrics on labels, and certificates."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from cltr.evaluation.certificate import certificate
+from cltr.evaluation.certificate import Basis, certificate
 from cltr.evaluation.metrics import MetricOptions, MetricValues, measure
 from cltr.interfaces import Estimator
+from cltr.policies import Deterministic
 from cltr.policies.on_dataset import AppliedPolicy, Mixture, ScoredPolicy
 from cltr.types import Booleans, Floats
 
@@ -34,7 +36,10 @@ def label_metrics(
     metrics: dict[str, MetricValues] = {}
     for split, prefix in (("test", ""), ("train", "train_")):
         here = served[split]
-        rivals: dict[str, AppliedPolicy | None] = {"production": here.production, "policy": here}
+        rivals: dict[str, AppliedPolicy | None] = {"production": here.production}
+        if isinstance(here.production, ScoredPolicy):
+            rivals["production_sorted"] = replace(here.production, policy=Deterministic())
+        rivals |= {"policy": here}
         rivals |= {"skyline": skyline[split]} if skyline else {}
         for who, policy in rivals.items():
             values = value(policy, None if here.production is None else here.known)
@@ -43,7 +48,11 @@ def label_metrics(
 
 
 def certificates(
-    served: Mapping[str, Mixture], rank_weights: Mapping[str, Floats], estimator: Estimator
+    served: Mapping[str, Mixture],
+    rank_weights: Mapping[str, Floats],
+    estimator: Estimator,
+    *,
+    bases: Mapping[str, Basis],
 ) -> dict[str, Any]:
     """Certificates by split for the reported metric, and below its name for the training one.
 
@@ -53,10 +62,11 @@ def certificates(
         served: what users get, by split.
         rank_weights: of ``dcg`` and of the training metric, by name.
         estimator: says which documents lie outside its band, if it has one.
+        bases: what the certificate of each split rests on.
     """
     found = {
         name: {
-            split: certificate(served[split], weights, estimator)
+            split: certificate(served[split], weights, estimator, metric=name, basis=bases[split])
             if served[split].production is not None
             else None
             for split in ("train", "test")

@@ -23,7 +23,7 @@ from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import open_run_log
 from cltr.exposure.production_ranker import Production
 from cltr.training.score_documents import new_module, score
-from cltr.types import Dataset
+from cltr.types import Dataset, Rewards
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +41,8 @@ def evaluate(
     Args:
         path: the run's folder.
         data: another data set.
-        blend_to_loss: mix with production so that the worst loss is at most this.
+        blend_to_loss: mix with production so that NDCG falls by at most this at worst; 0.02 is
+            two points.
         measures: options of metrics in place of the run's (``MetricOptions``).
     """
     folder = RunFolder.open(path)
@@ -64,7 +65,7 @@ def evaluate(
     if config.log and data is None:
         log = open_run_log(config, dataset, components.click_model)
         rewards = experiment.reward(log.statistics)
-    blend = 1.0 if blend_to_loss is None else _blend(experiment, module, blend_to_loss)
+    blend = 1.0 if blend_to_loss is None else _blend(experiment, module, rewards, blend_to_loss)
     judged = experiment.judge(module, blend=blend, rewards=rewards)
     return {
         **describe(config, components),
@@ -80,12 +81,17 @@ def evaluate(
     }
 
 
-def _blend(experiment: Experiment, module: "torch.nn.Module", worst_loss: float) -> float:
-    """Largest share of the new policy that keeps the worst loss on training and test queries."""
-    served = experiment.serve(module)
+def _blend(
+    experiment: Experiment,
+    module: "torch.nn.Module",
+    rewards: Mapping[str, Rewards] | None,
+    ndcg_loss: float,
+) -> float:
+    """Largest share of the new policy that keeps the worst-case loss on every certified split."""
+    served, bases = experiment.serve(module), experiment.bases(rewards)
     weights = experiment.reported_weights["dcg"]
     return min(
-        blend_for_loss(served[split], weights, worst_loss=worst_loss)
+        blend_for_loss(served[split], weights, ndcg_loss=ndcg_loss, basis=bases[split])
         for split in ("train", "test")
         if served[split].production is not None
     )

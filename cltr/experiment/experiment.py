@@ -15,11 +15,13 @@ import numpy as np
 from cltr.clicks.simulation import simulate_statistics
 from cltr.data import loading
 from cltr.errors import DataError
+from cltr.evaluation.certificate import Basis
 from cltr.evaluation.judgement import certificates, label_metrics
 from cltr.evaluation.metrics import MetricValues
 from cltr.evaluation.off_policy import off_policy_values
 from cltr.experiment.components import Components, compose
 from cltr.experiment.config import RunConfig
+from cltr.experiment.held_out import hold_out
 from cltr.experiment.initial_model import start_module
 from cltr.experiment.label_training import train_production, train_skyline
 from cltr.experiment.library_setup import set_up_libraries
@@ -192,27 +194,31 @@ class Experiment:
         return max(1, round(self.config.interactions * (last - first) / n_train))
 
     def reward(self, clicks: Clicks) -> dict[str, Rewards]:
-        """Relevance estimates from clicks.
+        """Relevance estimates from clicks: to train on, to choose the epoch by, and to report.
 
-        Propensities are clipped on training clicks, and never on validation clicks.
+        Propensities are clipped on training clicks alone. Clicks that values are reported from
+        ("test") are seen by nothing else; see :func:`cltr.experiment.held_out.hold_out`.
         """
         self.progress.stage("rewards")
         reward, data = self.components.reward, self.observe(clicks)
         seed = seed_for(self.config.seed, "reward")
         reward.fit(data["train"], self.components.click_model, seed=seed)
         limit = self.config.propensity_clip(data["train"].statistics.n_interactions)
-        limits = {"train": min(1.0, limit), "valid": 0.0}
-        return {
+        rewards = {
             split: Rewards(
                 part.dataset,
-                reward.mu(part, propensity_clip=limits[split]),
+                reward.mu(part, propensity_clip=min(1.0, limit) if split == "train" else 0.0),
                 part.exposure,
                 part.statistics.query_weights,
                 reward.name,
                 part.statistics,
+                split,
             )
             for split, part in data.items()
         }
+        if not self.config.log:
+            return rewards
+        return hold_out(rewards, seed=seed_for(self.config.seed, "held-out"))
 
     def observe(self, clicks: Clicks) -> dict[str, ClickData]:
         """Clicks cut to the ranks of the run, with the exposure that production gave."""
@@ -224,7 +230,7 @@ class Experiment:
                 self._exposure(split, cut[split]),
                 interactions_of(self.config.log, split, top_k=self.config.top_k),
             )
-            for split in LOGGED_SPLITS
+            for split in cut
         }
 
     def _exposure(self, split: str, statistics: ClickStatistics) -> Exposure:
@@ -262,8 +268,7 @@ class Experiment:
             on_epoch: called after the start and after every epoch.
         """
         self.progress.stage("training")
-        clicks = rewards["train"].statistics
-        self.prepare(clicks.n_interactions if clicks else self.config.interactions)
+        self.prepare(rewards["train"].n_interactions)
         trainer = self.trainer
         module = start_module(self.config, self.dataset, self.production, self.components.scorer)
 
@@ -346,16 +351,38 @@ class Experiment:
         if self.dataset.judged:
             found["metrics"] = self.metrics(served, skyline=skyline)
         if rewards is not None:
+            reported = rewards.get("test", rewards["valid"])
             found["off_policy"] = off_policy_values(
-                served["valid"], rewards["valid"], self.rank_weights
-            )
+                served[reported.split],
+                reported,
+                self.rank_weights,
+                trained_on=rewards["train"],
+                seed=seed_for(self.config.seed, "held-out"),
+            ) | {"seen_by_training": "test" not in rewards}
         if not self.dataset.judged:
             found["metrics"] = {
                 who: {"value": found["off_policy"][who]["value"]}
                 for who in ("production", "policy")
             }
+        bases = self.bases(rewards)
         estimator = self.components.estimator
-        return found | {"certificate": certificates(served, self.reported_weights, estimator)}
+        certified = certificates(served, self.reported_weights, estimator, bases=bases)
+        return found | {"certificate": certified}
+
+    def bases(self, rewards: Mapping[str, Rewards] | None) -> dict[str, Basis]:
+        """What certificates rest on, by split: on a log, queries count by their traffic."""
+        traffic = {}
+        if self.config.log and rewards is not None:
+            traffic = {part.split: part.query_weights for part in rewards.values()}
+        empty = self.config.evaluation.empty
+        return {
+            split: Basis(
+                "exact" if isinstance(logging, ScoredPolicy) else self.production.source,
+                traffic.get(split),
+                empty,
+            )
+            for split, logging in self.logging.items()
+        }
 
     def metrics(
         self, served: Mapping[str, Mixture], *, skyline: "torch.nn.Module | None" = None

@@ -15,6 +15,7 @@ STAGES = (
     "start",
     "training",
     "skyline",
+    "held-out",
 )
 
 

@@ -35,6 +35,7 @@ class Band(Proximal):
     """
 
     name = "band"
+    guarantee = "enforced"
 
     class Options(BandOptions):
         """Band and price."""

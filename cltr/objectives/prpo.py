@@ -59,6 +59,7 @@ class PRPO(Proximal):
     """
 
     name = "prpo"
+    guarantee = "incentive"
 
     class Options(BandOptions):
         """Band and what lies beyond."""

@@ -6,12 +6,27 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-TITLES = {"production": "production", "policy": "new policy", "skyline": "skyline"}
+TITLES = {
+    "production": "production",
+    "production_sorted": "production, sorted",
+    "policy": "new policy",
+    "skyline": "trained on true labels",
+}
+SPLITS_IN_WORDS = {"test": "test queries", "train": "training queries"}
+KNOWN_HOW = {
+    "exact": "production's exposure is computed from its scores",
+    "logged": "production's exposure comes from logged propensities",
+    "counted": "production's exposure is counted from the log, so it is an estimate",
+}
 
 
 def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
-    """The result of a run: who is better, and what could go wrong."""
+    """The result of a run: what cannot be true, who is better, and what could go wrong."""
     yield _headline(result)
+    for alert in result.get("alerts", ()):
+        yield Text(alert, style="bold red")
+    for warning in result.get("warnings", ()):
+        yield Text(f"warning: {warning}", style="yellow")
     judged = f"ndcg@{result['top_k']}" in result["metrics"]["policy"]
     if judged:
         yield _metrics(result)
@@ -19,11 +34,11 @@ def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
             yield _more_metrics(result)
     if not judged or ("off_policy" in result and result.get("assumptions")):
         yield _off_policy(result)
+        yield from _off_policy_notes(result)
     yield _certificate(result)
+    yield from _certificate_notes(result)
     for assumption in result.get("assumptions", ()):
         yield Text(f"assumed: {assumption}", style="dim")
-    for warning in result.get("warnings", ()):
-        yield Text(f"warning: {warning}", style="yellow")
     yield Text(f"run: {result['run']}", style="dim")
 
 
@@ -43,10 +58,12 @@ def gap_closed(result: dict[str, Any]) -> float | None:
 
 def _headline(result: dict[str, Any]) -> Text:
     blend = result.get("blend", 1.0)
-    mixed = "" if blend == 1.0 else f", served in {blend:.1%} of the cases"
+    mixed = ""
+    if blend != 1.0:
+        mixed = f"; the new ranking is shown to {blend:.1%} of requests, production to the rest"
     return Text.assemble(
-        (f"{result['estimator']} over {result['reward']}", "bold"),
-        f" by {result['ranker']}, {result['n_interactions']:,} interactions, "
+        (f"method {result['estimator']}, reward {result['reward']}", "bold"),
+        f", {result['ranker']} gradients, {result['n_interactions']:,} interactions, "
         f"users {result['users'] or 'unknown'}, data {result['data']}{mixed}",
     )
 
@@ -67,7 +84,12 @@ def _metrics(result: dict[str, Any]) -> Table:
         table.add_row(*row, style=style)
     closed = gap_closed(result)
     if closed is not None:
-        table.caption = f"{closed:.0%} of the gap to the skyline closed"
+        table.caption = (
+            f"the new policy closes {closed:.0%} of the gap between production and a ranker "
+            "trained on true labels"
+            if closed >= 0
+            else "the new policy is worse than production"
+        )
         table.caption_justify = "left"
     return table
 
@@ -91,53 +113,120 @@ def _number(value: float | None) -> str:
 
 
 def _off_policy(result: dict[str, Any]) -> Table:
-    """Values by validation clicks: all that there is without judgements."""
+    """Values estimated from clicks: all that there is without labels."""
     found = result["off_policy"]
-    judged = f"ndcg@{result['top_k']}" in result["metrics"]["policy"]
-    table = Table(title=f"Value by {found['n_interactions']:,} validation interactions")
+    name = f"{result['metric'].upper()}@{result['top_k']}"
+    table = Table(title=f"{name} estimated from {found['n_interactions']:,} held-out interactions")
     table.title_justify = "left"
     table.add_column("")
-    table.add_column(f"{result['metric']}@{result['top_k']} by {found['reward']}", justify="right")
+    table.add_column(f"estimate ({found['reward']})", justify="right")
     table.add_column("standard error", justify="right")
+    table.add_column("95 % interval", justify="right")
     for who in ("production", "policy", "difference"):
         estimate = found[who]
-        error = estimate["standard_error"]
         style = "bold" if who == "policy" else None
-        shown = "unknown" if error is None else f"{error:.4f}"
-        table.add_row(TITLES.get(who, who), f"{estimate['value']:.4f}", shown, style=style)
-    if not judged:
-        table.caption = "there are no judgements, so no NDCG: this rests on the assumed click model"
-        table.caption_justify = "left"
+        low, high = estimate.get("low"), estimate.get("high")
+        interval = "unknown" if low is None or high is None else f"{low:.4f} to {high:.4f}"
+        error = _number(estimate["standard_error"])
+        table.add_row(
+            TITLES.get(who, who), f"{estimate['value']:.4f}", error, interval, style=style
+        )
     return table
+
+
+def _off_policy_notes(result: dict[str, Any]) -> Iterator[Text]:
+    """What the estimates rest on, one sentence each."""
+    found = result["off_policy"]
+    target = found["difference"].get("target", "these queries")
+    yield Text(
+        f"The estimates rely on the click model '{result['click_model']}'. "
+        f"The intervals are for {target}.",
+        style="dim",
+    )
+    if found.get("seen_by_training"):
+        yield Text(
+            "These clicks also chose the training epoch, so the value of the new policy is too "
+            "high. Ingest the log again to hold out test clicks.",
+            style="yellow",
+        )
+    if found.get("one_query_dominates"):
+        yield Text(
+            f"One query has {found['largest_query_share']:.0%} of these interactions: the "
+            "estimates say little about other queries.",
+            style="yellow",
+        )
+    if found.get("effective_interactions") is not None:
+        yield Text(
+            f"For the new policy these interactions are worth {found['effective_interactions']:,.0f}"
+            f" of {found['n_interactions']:,}; the largest weight is {found['largest_weight']:,.1f}.",
+            style="dim",
+        )
 
 
 def _change(value: float, base: float) -> str:
     return f"{value - base:+.4f} ({(value / base - 1):+.1%})" if base else f"{value - base:+.4f}"
 
 
+def _certified_splits(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = {split: result["certificate"][split] for split in ("test", "train")}
+    return {split: one for split, one in found.items() if one is not None}
+
+
 def _certificate(result: dict[str, Any]) -> Table:
-    table = Table(title="Certificate: what could be lost, whatever is relevant")
+    """The most that NDCG can fall, whatever users find relevant."""
+    name, found = f"ndcg@{result['top_k']}", _certified_splits(result)
+    table = Table(
+        title=f"Worst case: how far {name.upper()} could fall below production, whatever users "
+        "find relevant"
+    )
     table.title_justify = "left"
     table.add_column("")
-    splits = [split for split in ("test", "train") if result["certificate"][split] is not None]
-    for split in splits:
-        table.add_column(split, justify="right")
-    certificates = [result["certificate"][split] for split in splits]
+    for split in found:
+        table.add_column(SPLITS_IN_WORDS[split], justify="right")
     rows = {
-        "worst loss, share of the metric": ("worst_loss", "{:.1%}"),
-        "… if one document is relevant": ("worst_loss_1", "{:.1%}"),
-        "… if three are": ("worst_loss_3", "{:.1%}"),
-        "smallest weight ratio, all queries": ("ratio_min", "{:.3g}"),
-        "… of the median query": ("ratio_min_p50", "{:.3g}"),
-        "documents outside the band": ("documents_outside", "{:.1%}"),
+        "any documents relevant": "loss",
+        "at most 1 document relevant": "at_most_1",
+        "at most 3 documents relevant": "at_most_3",
+        "the most affected query": "largest_query",
     }
-    for title, (key, form) in rows.items():
-        if certificates and certificates[0][key] is not None:
-            table.add_row(title, *(form.format(one[key]) for one in certificates))
-    before = [""] * (len(splits) - 1)
-    if result.get("unsupported_documents"):
-        count = f"{result['unsupported_documents']:,}"
-        table.add_row("documents the safe bound leaves out", *before, count)
-    if result.get("clip_fraction") is not None:
-        table.add_row("rewarded documents past the clip", *before, f"{result['clip_fraction']:.1%}")
+    for title, key in rows.items():
+        losses = (one["worst_case"][name][key] for one in found.values())
+        table.add_row(title, *(f"{100 * loss:.1f} points" for loss in losses))
     return table
+
+
+def _certificate_notes(result: dict[str, Any]) -> Iterator[Text]:
+    """What the worst case rests on, and how far documents were moved."""
+    found = _certified_splits(result)
+    for split, one in found.items():
+        basis = one["worst_case"]
+        weights = "each query counts once"
+        if basis["query_weights"] == "traffic":
+            weights = "queries count by their traffic"
+        yield Text(
+            f"{SPLITS_IN_WORDS[split]}: {weights}; {KNOWN_HOW[basis['exposure']]}; the most demoted "
+            f"document keeps {_kept(basis['kept_of_most_demoted'])} of its exposure.",
+            style="dim",
+        )
+        if one["documents_outside"] is not None:
+            yield Text(
+                f"{SPLITS_IN_WORDS[split]}: {one['documents_outside']:.1%} of the documents moved "
+                "further than the clip allows.",
+                style="dim",
+            )
+    if result.get("clip_fraction") is not None:
+        yield Text(
+            f"The clip stopped learning for {result['clip_fraction']:.1%} of the rewarded "
+            "documents.",
+            style="dim",
+        )
+    if result.get("unsupported_documents"):
+        yield Text(
+            f"The safe bound leaves out {result['unsupported_documents']:,} documents that "
+            "production never shows.",
+            style="yellow",
+        )
+
+
+def _kept(ratio: float) -> str:
+    return "less than 0.01 %" if ratio < 1e-4 else f"{100 * min(ratio, 1.0):.3g} %"

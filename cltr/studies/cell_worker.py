@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from cltr.clicks.simulation import simulate_statistics
 from cltr.data import loading
 from cltr.errors import CltrError
 from cltr.experiment.components import compose, fitted_files, resolved
@@ -76,7 +77,10 @@ class CellWorker:
         return Experiment(config, components, dataset, production)
 
     def _clicks(self, experiment: Experiment) -> dict[str, ClickStatistics]:
-        return self._once("clicks", experiment.config, CLICK_KEYS, experiment.simulate)
+        """Clicks to train on; studies report metrics on labels and need no others."""
+        return self._once(
+            "clicks", experiment.config, CLICK_KEYS, lambda: experiment.draw(simulate_statistics)
+        )
 
     def _once(
         self, what: str, config: RunConfig, keys: tuple[str, ...], compute: Callable[[], Shared]

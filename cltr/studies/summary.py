@@ -19,7 +19,7 @@ WORDS = ("method", "users", "status", "error")
 
 
 @dataclass(frozen=True)
-class MeanInterval:
+class SeedInterval:
     """Mean over seeds, with the interval in which the next seed's number is expected."""
 
     mean: float
@@ -44,7 +44,7 @@ def student(probability: float, degrees: int) -> float:
     return float(np.sqrt(degrees) * np.tan(np.interp(probability, below / below[-1], theta)))
 
 
-def band(values: Iterable[float], probability: float) -> MeanInterval:
+def band(values: Iterable[float], probability: float) -> SeedInterval:
     r"""Mean and prediction interval, :math:`\bar x \pm t_{n-1}\, s \sqrt{1 + 1/n}`.
 
     Example:
@@ -55,13 +55,13 @@ def band(values: Iterable[float], probability: float) -> MeanInterval:
     numbers = np.array(list(values), np.float64)
     n = len(numbers)
     if n == 0:
-        return MeanInterval(np.nan, np.nan, np.nan, 0)
+        return SeedInterval(np.nan, np.nan, np.nan, 0)
     mean = float(numbers.mean())
     if n == 1:
-        return MeanInterval(mean, np.nan, np.nan, 1)
+        return SeedInterval(mean, np.nan, np.nan, 1)
     spread = float(numbers.std(ddof=1)) * np.sqrt(1 + 1 / n)
     half = float(student((1 + probability) / 2, n - 1) * spread)
-    return MeanInterval(mean, mean - half, mean + half, n)
+    return SeedInterval(mean, mean - half, mean + half, n)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Summary:
                 return {}
         return found
 
-    def curve(self, method: str, users: str) -> list[MeanInterval]:
+    def curve(self, method: str, users: str) -> list[SeedInterval]:
         """One band for each number of interactions."""
         return [
             band(self.values(method, users, n).values(), self.study.interval)
@@ -115,7 +115,7 @@ class Summary:
         return {row["seed"]: row[self.measure] - row[key] for row in rows}
 
     @property
-    def references(self) -> dict[str, MeanInterval]:
+    def references(self) -> dict[str, SeedInterval]:
         """Production and skyline, which do not depend on the clicks."""
         names = [PRODUCTION, *([SKYLINE] if self.study.skyline else [])]
         return {
@@ -130,7 +130,7 @@ class Summary:
     def plain(self) -> dict[str, Any]:
         """For JSON: means and intervals of every curve."""
 
-        def numbers(bands: list[MeanInterval]) -> dict[str, list[float]]:
+        def numbers(bands: list[SeedInterval]) -> dict[str, list[float]]:
             return {key: [getattr(b, key) for b in bands] for key in ("mean", "low", "high")}
 
         return {

@@ -89,7 +89,7 @@ def test_each_stage_has_a_seed_of_its_own():
 
 
 def test_the_seeds_of_published_numbers_never_change():
-    assert [seed_for(1, stage) for stage in STAGES] == PUBLISHED_SEEDS
+    assert [seed_for(1, stage) for stage in STAGES[:7]] == PUBLISHED_SEEDS
 
 
 def test_a_stage_without_a_seed_is_a_mistake():

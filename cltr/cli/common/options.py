@@ -24,6 +24,24 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         return int(number)
 
 
+class Share(click.ParamType):  # type: ignore[type-arg]
+    """A number from 0 to 1, also written as a percentage."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+        except ValueError:
+            self.fail(f"'{value}' is not a number such as 0.02 or 2%", param, ctx)
+        if not 0.0 <= share <= 1.0:
+            self.fail(f"'{value}' does not lie between 0 and 1 (0% and 100%)", param, ctx)
+        return share
+
+
 def shared(command: Command) -> Command:
     """``--json``, ``--plugin`` and ``--verbose``, on every command."""
     for option in (
