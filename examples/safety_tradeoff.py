@@ -1,10 +1,10 @@
-"""What safety costs: NDCG gained against the worst loss, for PRPO, band and blending.
+"""What safety costs: NDCG gained against the worst-case loss, for PRPO, band and blending.
 
     python examples/safety_tradeoff.py --out docs/safety.png
 
 learns one policy per setting from the same simulated clicks on the demo data, prints a Markdown
 table and draws it. Every row is certified on test queries: whatever users find relevant, the
-metric cannot fall by more than the worst loss.
+mean NDCG@5 cannot fall by more than the worst-case loss.
 """
 
 import argparse
@@ -28,7 +28,7 @@ BLENDS = (0.2, 0.1, 0.05, 0.02)
 
 
 def measure(n: int, seed: int, epochs: int) -> list[tuple[str, float, float]]:
-    """Setting, NDCG@5 gained on production, worst loss; both on test queries."""
+    """Setting, NDCG@5 gained on production, worst-case NDCG@5 loss; both on test queries."""
     base: dict[str, Any] = {"interactions": n, "seed": seed, "training": {"epochs": epochs}}
     shared = Experiment.simulated(resolve(base))
     clicks = shared.simulate()
@@ -42,7 +42,7 @@ def measure(n: int, seed: int, epochs: int) -> list[tuple[str, float, float]]:
             for loss in BLENDS:
                 served = experiment.serve(module)["test"]
                 weights = experiment.reported_weights["dcg"]
-                blend = blend_for_loss(served, weights, worst_loss=loss)
+                blend = blend_for_loss(served, weights, ndcg_loss=loss)
                 judged = experiment.judge(module, blend=blend)
                 rows.append((f"blend to {loss:.0%}", *_columns(judged)))
     return rows
@@ -51,7 +51,7 @@ def measure(n: int, seed: int, epochs: int) -> list[tuple[str, float, float]]:
 def _columns(judged: dict[str, Any]) -> tuple[float, float]:
     metrics = judged["metrics"]
     gained = metrics["policy"]["ndcg@5"] - metrics["production"]["ndcg@5"]
-    return gained, judged["certificate"]["test"]["worst_loss"]
+    return gained, judged["certificate"]["test"]["worst_case"]["ndcg@5"]["loss"]
 
 
 def draw(rows: list[tuple[str, float, float]], out: Path) -> None:
@@ -78,7 +78,7 @@ def draw(rows: list[tuple[str, float, float]], out: Path) -> None:
                 fontsize=7,
             )
     axes.axhline(0, color="grey", lw=0.8)
-    axes.set_xlabel("worst loss on test queries, share of the metric, whatever is relevant")
+    axes.set_xlabel("worst-case NDCG@5 loss on test queries, whatever users find relevant")
     axes.set_ylabel("NDCG@5 gained on production, test queries")
     axes.legend()
     figure.tight_layout()
@@ -98,9 +98,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     rows = measure(arguments.n, arguments.seed, arguments.epochs)
-    print("| setting | NDCG@5 gained | worst loss |\n|---|---|---|")  # noqa: T201
+    print("| setting | NDCG@5 gained | worst-case NDCG@5 loss |\n|---|---|---|")  # noqa: T201
     for title, gained, loss in rows:
-        print(f"| {title} | {gained:+.4f} | {loss:.1%} |")  # noqa: T201
+        print(f"| {title} | {gained:+.4f} | {100 * loss:.1f} points |")  # noqa: T201
     if arguments.out:
         draw(rows, arguments.out)
 

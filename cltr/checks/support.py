@@ -76,8 +76,8 @@ def click_model(evidence: Evidence) -> Iterator[Finding]:
         None,
         text or f"click rates by rank lie within what '{model.name}' allows",
         "a click model that cannot have made these clicks corrects for a bias that is not there",
-        "fit one with cltr fit, give it values by rank (-o click-model.examination=...), or use "
-        "prpo"
+        "fit a click model to the log (cltr fit), or give values by rank "
+        "(-o click-model.examination=...)"
         if text
         else "",
     )
@@ -124,7 +124,7 @@ def effective_sample(evidence: Evidence) -> Iterator[Finding]:
             "interactions only, and what is never shown is not estimated at all"
             if evidence.well_counted
             else "exposure is counted from a few lists, so these weights are better than the truth",
-            "" if level == "good" else "stay near production (prpo, safe), clip, or log for longer",
+            "" if level == "good" else "stay near production, clip propensities, or log for longer",
         )
 
 

@@ -96,4 +96,4 @@ def command(
     if as_json:
         print_json(report)
     else:
-        print_fit(report)
+        print_fit(report, data=data)

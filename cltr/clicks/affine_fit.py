@@ -141,6 +141,25 @@ def rescale(affine: Affine, low: float, high: float) -> Affine:
     return Affine((high - low) * affine.examination, affine.trust + low * affine.examination)
 
 
+def compared_impressions(counts: CellCounts, affine: Affine) -> Floats:
+    r"""Impressions in each cell that tell this cell from others, ``[cells]``.
+
+    A document that was shown in one cell only says nothing of how cells differ; one that was shown
+    in several compares them. The information on a cell, and the variance of its residual clicks,
+    grow with :math:`\sum_d n_{dj} (1 - n_{dj}\alpha_j / \sum_i n_{di}\alpha_i)`.
+
+    Example:
+        >>> keys = np.array([0, 1, 2])  # document 0 in both cells, document 1 in the first only
+        >>> counts = CellCounts(keys, np.array([3.0, 6.0, 9.0]), np.zeros(3), 2, np.array([0, 2]))
+        >>> compared_impressions(counts, Affine(np.array([1.0, 0.5]), np.zeros(2)))
+        array([1.5, 3. ])
+    """
+    examined = counts.impressions * affine.examination[counts.cells]
+    total = counts.by_document(examined)[counts.documents]
+    share = np.divide(examined, total, out=np.zeros(len(examined)), where=total > 0)
+    return counts.by_cell(counts.impressions * (1.0 - share))
+
+
 def fit_cells(
     counts: CellCounts, start: Affine, options: FitOptions, dataset: Dataset | None = None
 ) -> Parameters:

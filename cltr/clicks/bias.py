@@ -9,11 +9,14 @@ from cltr.clicks.fit_data import FitData
 from cltr.clicks.harvesting import adjacent_chain, all_pairs, pivot, randomised
 from cltr.clicks.intervals import (
     BiasEstimator,
+    Drawing,
     Interval,
     bias_estimator,
     bootstrap,
+    copy_queries,
     ranges,
     relations,
+    repeat_queries,
 )
 from cltr.errors import CltrError, DataError
 from cltr.interfaces import ClickModel
@@ -70,7 +73,8 @@ def bias_of(
     if intervals:
         few = min(model.options.iterations, STEPS)
         estimate = bias_estimator(affine, model.options.model_copy(update={"iterations": few}))
-        found["intervals"] = _plain(_drawn(estimate, statistics, source.seed, tick))
+        drawn = _drawn(estimate, statistics, copy_queries, seed=source.seed, tick=tick)
+        found["intervals"] = _plain(drawn)
     return found
 
 
@@ -96,7 +100,8 @@ def harvested(
         key: each.tolist() for key, each in estimate(statistics, FINE).items()
     }
     if intervals:
-        result["intervals"] = _plain(_drawn(estimate, statistics, source.seed, tick))
+        drawn = _drawn(estimate, statistics, repeat_queries, seed=source.seed, tick=tick)
+        result["intervals"] = _plain(drawn)
     return result
 
 
@@ -129,14 +134,16 @@ def _attraction(values: Floats, chunk: ClickLog) -> Floats:
 
 
 def _drawn(
-    estimate: BiasEstimator, statistics: ClickStatistics, seed: int, tick: Tick
+    estimate: BiasEstimator, statistics: ClickStatistics, draw: Drawing, *, seed: int, tick: Tick
 ) -> dict[str, Interval]:
     def watched(drawn: ClickStatistics) -> Any:
         found = estimate(drawn)
         tick()
         return found
 
-    return bootstrap(watched, statistics, resamples=RESAMPLES, confidence=CONFIDENCE, seed=seed)
+    return bootstrap(
+        watched, statistics, draw=draw, resamples=RESAMPLES, confidence=CONFIDENCE, seed=seed
+    )
 
 
 def _plain(intervals: dict[str, Interval]) -> dict[str, Any]:

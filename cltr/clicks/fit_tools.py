@@ -77,6 +77,9 @@ class Parameters:
     query_ids: NDArray[Any] | None = None
     """Of each document, ``[docs]``, where they are known; with ``document_ids``."""
     document_ids: NDArray[Any] | None = None
+    compared: Floats | None = None
+    """Impressions behind the values of each rank, ``[K]``; None if the fit did not record them. See
+    :func:`cltr.clicks.affine_fit.compared_impressions`."""
 
     def tables(self, dataset: Dataset | None = None) -> Mapping[str, Floats]:
         """The fitted numbers of each document of a data set, ``[docs]``.

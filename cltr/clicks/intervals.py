@@ -5,8 +5,9 @@ Clicks leave the scale of relevance open (:mod:`cltr.clicks.affine_fit`). Three 
 - **relations**: how the click probability at rank k follows from that at the first rank,
   :math:`p_k = \text{slope}_k\, p_1 + \text{intercept}_k`, which every scale agrees on;
 - **ranges**: all examination and trust that explain the clicks as well with relevance in [0, 1];
-- **intervals**: of anything, by the bootstrap over queries, since interactions of one query share
-  its documents and are not independent.
+- **intervals**: of what clicks determine, by the bootstrap over queries, since interactions of one
+  query share its documents and are not independent. Examination and trust beside trust bias get
+  none: the convention that picks their scale has an error which no resample shows.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cltr.clicks.fit_tools import FitOptions
-from cltr.types import Affine, ClickStatistics, Floats
+from cltr.types import Affine, ClickStatistics, Floats, Integers, Lists
+
+INSIDE = 0.95
+"""Highest click probability that a fit starts from: EM never leaves a start at 1."""
 
 
 class Relation(NamedTuple):
@@ -85,12 +89,15 @@ class Interval(NamedTuple):
 
 
 BiasEstimator = Callable[[ClickStatistics], Mapping[str, Floats]]
+Drawing = Callable[[ClickStatistics, Integers], ClickStatistics]
+"""Counts in which each query comes so many times, ``[queries]``."""
 
 
 def bootstrap(
     estimate: BiasEstimator,
     statistics: ClickStatistics,
     *,
+    draw: Drawing | None = None,
     resamples: int = 200,
     confidence: float = 0.95,
     seed: int = 0,
@@ -100,17 +107,19 @@ def bootstrap(
     Args:
         estimate: from statistics to estimates by name.
         statistics: clicks and impressions by rank.
+        draw: :func:`repeat_queries` by default; :func:`copy_queries` where an estimate looks at
+            documents one by one.
         resamples: how often queries are drawn, with replacement.
         confidence: nominal coverage of each interval.
         seed: of the draws.
     """
-    rng = np.random.default_rng(seed)
+    rng, draw = np.random.default_rng(seed), draw or repeat_queries
     seen = np.flatnonzero(statistics.displays)
     drawn: dict[str, list[Floats]] = {}
     for _ in range(resamples):
         times = np.zeros(len(statistics.displays), np.int64)
         times[seen] = rng.multinomial(len(seen), np.full(len(seen), 1.0 / len(seen)))
-        for name, values in estimate(repeat_queries(statistics, times)).items():
+        for name, values in estimate(draw(statistics, times)).items():
             drawn.setdefault(name, []).append(values)
     tail = (1.0 - confidence) / 2
     return {
@@ -119,7 +128,25 @@ def bootstrap(
     }
 
 
-def repeat_queries(statistics: ClickStatistics, times: np.ndarray) -> ClickStatistics:
+def copy_queries(statistics: ClickStatistics, times: Integers) -> ClickStatistics:
+    """Each query so many times, as queries of their own with documents of their own.
+
+    A document that is drawn twice is two documents with as many impressions as it has, and not one
+    of whose relevance twice as much is known.
+    """
+    queries = np.repeat(np.arange(len(times)), times)
+    lengths = np.diff(statistics.offsets)[queries]
+    rows = Lists(statistics.offsets[queries], lengths).members
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return ClickStatistics(
+        statistics.impressions[rows],
+        statistics.clicks[rows],
+        statistics.displays[queries],
+        offsets,
+    )
+
+
+def repeat_queries(statistics: ClickStatistics, times: Integers) -> ClickStatistics:
     """Each query's counts, so many times; ``[queries]``."""
     by_document = np.repeat(times, np.diff(statistics.offsets))[:, None]
     return replace(
@@ -130,18 +157,24 @@ def repeat_queries(statistics: ClickStatistics, times: np.ndarray) -> ClickStati
     )
 
 
-def bias_estimator(start: Affine, options: FitOptions) -> BiasEstimator:
-    """Examination, trust, slope and intercept by rank, for :func:`bootstrap`.
+def bias_estimator(fitted: Affine, options: FitOptions) -> BiasEstimator:
+    """What clicks determine of bias by rank, for :func:`bootstrap` with :func:`copy_queries`.
+
+    Slope and intercept; and examination where there is no trust, as its highest value is 1.
 
     Args:
-        start: where each fit starts: best the values fitted to all queries. Trust 0 stays 0.
+        fitted: to all queries; each fit starts near by. Trust 0 stays 0.
         options: how it is fitted; relevance is a table.
     """
     from cltr.clicks.affine_fit import fit_affine
     from cltr.clicks.counts import CellCounts
 
+    lower = INSIDE / max(INSIDE, float((fitted.examination + fitted.trust).max()))
+    start = Affine(lower * fitted.examination, lower * fitted.trust)
+
     def estimate(statistics: ClickStatistics) -> dict[str, Floats]:
         found = fit_affine(CellCounts.of_statistics(statistics), start, options).affine
-        return found._asdict() | relations(found)._asdict()
+        examination = {} if start.trust.any() else {"examination": found.examination}
+        return examination | relations(found)._asdict()
 
     return estimate

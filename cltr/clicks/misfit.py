@@ -1,4 +1,4 @@
-r"""Do held-out clicks reject the click model that a reward corrects for?
+r"""Do held-out clicks reject the click model that a reward corrects for, and by how much?
 
 Under :math:`P(C=1|d,k) = \alpha_k R_d + \beta_k` a document's clicks at all its ranks together give
 an estimate of its relevance without bias, :math:`\hat R_d = (c_d - \sum_k n_{dk}\beta_k) /
@@ -7,26 +7,42 @@ an estimate of its relevance without bias, :math:`\hat R_d = (c_d - \sum_k n_{dk
 .. math:: r_{dk} = c_{dk} - n_{dk}(\alpha_k \hat R_d + \beta_k),
 
 has mean 0 exactly, whatever the relevance and however few the impressions. Nothing is assumed of
-relevance but that it stays the same at every rank. Where the values of the model are given, and not
-fitted on a scale of their own, relevance must also lie in [0, 1]: of documents whose clicks in one
-half of the counts say otherwise, those in the other half are asked.
+relevance but that it stays the same at every rank.
 
-The largest standardised sum over documents is judged by flipping the signs of whole queries at
-random (a wild bootstrap): clicks of one query may depend on each other, and no approximation for
-large counts is needed.
+*Values that are given* are tested by the residuals of each rank. Relevance must also lie in
+[0, 1]: of documents whose clicks in one half of the counts say otherwise, those in the other half
+are asked.
 
-References: Wu (Annals of Statistics, 1986); Cameron, Gelbach and Miller (REStat, 2008).
+*Values that are fitted* have made the residuals of each rank small, whatever the users do. So the
+residuals are also summed over the more and the less relevant half of the documents, and of the
+queries: one half of the counts tells which they are, and the other half is summed. And fitted
+values have an error :math:`\hat\theta - \theta` of their own, which moves a sum S by
+:math:`J(\hat\theta - \theta)`. If they have the largest likelihood, the variance of this is at most
+that of the same sum over the clicks that were fitted, because :math:`J I^{-1} J^\top \preceq
+\mathrm{Var}(S)` for every S of mean 0 (Cauchy-Schwarz), where documents change places there as they
+do here. J and the variance grow with the impressions m that compare ranks
+(:func:`cltr.clicks.affine_fit.compared_impressions`), so the variance of a sum at rank k is at most
+:math:`1 + m_k^\text{held out} / m_k^\text{fitted}` times that of held-out clicks alone.
+
+The largest standardised sum is judged by flipping the signs of whole queries at random (a wild
+bootstrap): clicks of one query may depend on each other, and no approximation for large counts is
+needed.
+
+References: Wu (Annals of Statistics, 1986); Cameron, Gelbach and Miller (REStat, 2008); for sums of
+residuals under fitted values Pierce (Annals of Statistics, 1982).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from cltr.clicks.affine_fit import compared_impressions
+from cltr.clicks.counts import CellCounts
 from cltr.clicks.scores import hold_out_statistics
 from cltr.errors import CltrError
-from cltr.interfaces import ClickModel, RewardFunction
-from cltr.types import Affine, ClickStatistics, Floats, Integers, Lists, Rewards
+from cltr.interfaces import ClickModel
+from cltr.types import Affine, Booleans, ClickStatistics, Floats, Integers, Lists
 
 LEVEL = 0.001
 """Share of the runs with the right click model that are warned nevertheless."""
@@ -40,135 +56,233 @@ FEW = 50
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MisfitVerdict:
     """What held-out clicks say of a click model."""
 
-    p_value: float
+    p_value: float | None
+    """None if the model was not tested."""
     finding: str
-    """Where they disagree most, in words."""
-    negligible: bool
-    """Whether the disagreement is too small to matter."""
+    """Where clicks and model disagree most, or why the model was not tested, in words."""
+    size: float = float("nan")
+    """Clicks beyond the expected ones, as a share of these, where they disagree most."""
+    standard_error: float = float("nan")
+    """Of ``size``; with the error of fitted values."""
+
+    @property
+    def tested(self) -> bool:
+        return self.p_value is not None
 
     @property
     def rejected(self) -> bool:
-        return self.p_value < LEVEL and not self.negligible
+        """Whether the clicks deviate surely, and by enough to matter."""
+        return self.p_value is not None and self.p_value < LEVEL and abs(self.size) >= NEGLIGIBLE
 
-
-@dataclass(frozen=True)
-class _Column:
-    """One thing that can be wrong: residuals of each document, and what was expected."""
-
-    residuals: Floats
-    expected: float
-    shown: float
-    two_sided: bool
-    words: str
-
-    def finding(self) -> str:
-        total = float(self.residuals.sum())
-        return self.words.format(
-            found=(self.expected + total) / self.shown, expected=self.expected / self.shown
+    def __str__(self) -> str:
+        if self.p_value is None:
+            return f"not tested: {self.finding}"
+        return (
+            f"{self.finding}; the clicks there differ from the expected number by "
+            f"{abs(self.size):.1%} (standard error {self.standard_error:.1%}, "
+            f"p = {self.p_value:.1g})"
         )
 
 
-def warn_of_misfit(
-    reward: RewardFunction,
-    estimator: str,
-    click_model: ClickModel,
-    rewards: Mapping[str, Rewards],
-) -> list[str]:
-    """A line if held-out clicks reject what the reward assumes, ready for a result.
+class _Column(NamedTuple):
+    """One thing that can be wrong: residual clicks, and what was expected."""
 
-    Args:
-        reward: one that does not lean on the click model is never warned of.
-        estimator: by name; the advice depends on it.
-        click_model: the assumed one.
-        rewards: of training and validation clicks.
-    """
-    train, valid = rewards["train"].statistics, rewards["valid"].statistics
-    if not reward.corrects_bias or train is None or valid is None:
-        return []
-    verdict = judge_clicks(
-        click_model,
-        valid,
-        n_fitted=train.n_interactions,
-    )
-    if verdict is None or not verdict.rejected:
-        return []
-    advice = (
-        f"{estimator} over {reward.name} leans on it: use --estimator prpo"
-        if estimator != "prpo"
-        else f"{reward.name} leans on it, and prpo bounds what that can cost"
-    )
-    return [
-        f"held-out clicks reject the click model '{click_model.name}' (p = {verdict.p_value:.1g}): "
-        f"{verdict.finding}; {advice}, or find a better one with cltr fit"
-    ]
+    sums: Floats
+    """Residual clicks of each cluster, ``[clusters]``."""
+    expected: Floats
+    """Expected clicks of each cluster, ``[clusters]``."""
+    shown: float
+    words: str
+    two_sided: bool = True
+    inflation: float = 1.0
+    """Variance of the sum over that of held-out clicks alone; above 1 for fitted values."""
+
+    @property
+    def error(self) -> float:
+        """Standard error of the sum if the model is right: each cluster's mean is 0."""
+        return float(np.sqrt(self.inflation * (self.sums**2).sum()))
+
+    @property
+    def size(self) -> float:
+        """Residual clicks as a share of the expected ones."""
+        return float(self.sums.sum() / max(self.expected.sum(), 1.0))
+
+    def verdict(self, p_value: float) -> MisfitVerdict:
+        expected = float(self.expected.sum())
+        finding = self.words.format(
+            found=(expected + self.sums.sum()) / self.shown, expected=expected / self.shown
+        )
+        away = self.sums - self.size * self.expected  # from the size, and not from 0
+        error = np.sqrt(self.inflation * (away**2).sum()) / max(expected, 1.0)
+        return MisfitVerdict(p_value, finding, self.size, float(error))
 
 
 def judge_clicks(
-    model: ClickModel,
-    held_out: ClickStatistics,
-    *,
-    n_fitted: int = 0,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> Verdict | None:
+    model: ClickModel, held_out: ClickStatistics, *, draws: int = DRAWS, seed: int = 0
+) -> MisfitVerdict | None:
     """Test an affine click model; None if it is not affine, or nothing can be tested.
+
+    A fitted model must say how many impressions its values rest on (``fitted.compared``); else the
+    verdict is "not tested".
 
     Args:
         model: what is assumed.
         held_out: clicks that it was not fitted to.
-        n_fitted: interactions that a fitted model was fitted to: its own error counts too.
         draws: of signs.
-        seed: of the draws.
+        seed: of the draws, and of the halves.
     """
     try:
         affine = model.affine(held_out.top_k)
     except CltrError:
         return None
-    columns = rank_columns(held_out, affine)
+    clusters = _clusters(model, held_out, seed)
     if model.fitted is None:
-        columns += range_columns(held_out, affine, seed=seed)
-    owners = _clusters(model, held_out, seed)
-    sums = np.stack([np.bincount(owners, column.residuals) for column in columns], axis=1)
-    inflation = 1.0
-    if model.fitted is not None and n_fitted > 0:
-        inflation += held_out.n_interactions / n_fitted
-    spread = np.sqrt(inflation * (sums**2).sum(0))
-    usable = spread > 1e-9 * np.maximum(held_out.clicks.sum(), 1)
-    if not usable.any():
-        return None
-    signs = np.array([column.two_sided for column in columns])[usable]
-    scaled = sums[:, usable] / spread[usable]
-    found = _size(scaled.sum(0), signs)
-    worst = int(found.argmax())
-    p_value = _p_value(scaled, signs, float(found[worst]), draws=draws, seed=seed)
-    column = columns[np.flatnonzero(usable)[worst]]
-    negligible = abs(column.residuals.sum()) < NEGLIGIBLE * max(column.expected, 1.0)
-    return Verdict(p_value, column.finding(), bool(negligible))
+        columns = rank_columns(held_out, affine, clusters)
+        columns += range_columns(held_out, affine, clusters, seed=seed)
+    elif model.fitted.compared is None:
+        return MisfitVerdict(
+            None,
+            "the fitted model does not record how many impressions it rests on, so its own error "
+            "is not known; fit pbm or trust-bias again with cltr fit",
+        )
+    else:
+        inflation = fit_inflation(held_out, affine, model.fitted.compared)
+        columns = rank_columns(held_out, affine, clusters, inflation)
+        columns += half_columns(held_out, affine, clusters, columns, seed=seed)
+    least = 1e-9 * max(float(held_out.clicks.sum()), 1.0)
+    columns = [column for column in columns if column.error > least]
+    return _judge(columns, draws=draws, seed=seed) if columns else None
 
 
-def rank_columns(statistics: ClickStatistics, affine: Affine) -> list[_Column]:
+def _judge(columns: list[_Column], *, draws: int, seed: int) -> MisfitVerdict:
+    """The verdict on the largest of the deviations that are sure, or else on the surest."""
+    two_sided = np.array([column.two_sided for column in columns])
+    errors = np.array([column.error for column in columns])
+    sums = np.stack([column.sums for column in columns], axis=1)
+    found = _size(sums.sum(0) / errors, two_sided)
+    highest = _drawn(sums / np.sqrt((sums**2).sum(0)), two_sided, draws=draws, seed=seed)
+    as_large = draws - np.searchsorted(highest, found * (1 - 1e-9))
+    p_values = (1 + as_large) / (1 + draws)
+    order = found
+    if (p_values < LEVEL).any():
+        shares = [abs(column.size) for column in columns]
+        order = np.where(p_values < LEVEL, shares, -1.0)
+    return columns[int(order.argmax())].verdict(float(p_values.min()))
+
+
+def fit_inflation(held_out: ClickStatistics, affine: Affine, fitted: Floats) -> Floats:
+    """By how much the error of fitted values raises the variance at each rank at most, ``[K]``."""
+    here = compared_impressions(CellCounts.of_statistics(held_out), affine)
+    return 1.0 + here / np.maximum(fitted[: held_out.top_k], 1e-9)
+
+
+def rank_columns(
+    statistics: ClickStatistics,
+    affine: Affine,
+    clusters: Integers,
+    inflation: Floats | None = None,
+) -> list[_Column]:
     """Residuals of each rank, given the document's clicks at all of its ranks."""
-    shown = statistics.impressions
-    relevance = linear_relevance(statistics, affine)
-    expected = shown * (relevance[:, None] * affine.examination + affine.trust)
-    residuals = statistics.clicks - expected
+    everywhere = np.ones(len(clusters), bool)
+    return _columns([(statistics, everywhere)], affine, clusters, inflation, "")
+
+
+def half_columns(
+    statistics: ClickStatistics,
+    affine: Affine,
+    clusters: Integers,
+    ranks: list[_Column],
+    *,
+    seed: int,
+) -> list[_Column]:
+    """The same for the more and the less relevant half of documents, and of queries.
+
+    Each half of the counts says of the other half which documents these are.
+    """
+    one, two = hold_out_statistics(statistics, share=0.5, seed=seed)
+    owners, shown = Lists.of_offsets(statistics.offsets).owners, statistics.impressions.sum(-1)
+    trusting = bool(affine.trust.any())
+    columns = []
+    for groups, name in ((np.arange(len(owners)), "documents"), (owners, "queries")):
+        best = [_more_relevant(half, affine, groups, shown) for half in (one, two)]
+        for high, words in ((True, "more"), (False, "less")):
+            parts = [(two, best[0] == high), (one, best[1] == high)]
+            where = f"for the {words} relevant half of the {name}, "
+            found = _columns(parts, affine, clusters, None, where)
+            columns += [
+                column._replace(inflation=_part_inflation(column, rank, trusting=trusting))
+                for column, rank in zip(found, ranks, strict=True)
+            ]
+    return columns
+
+
+def _part_inflation(part: _Column, rank: _Column, *, trusting: bool) -> float:
+    """At most that of the rank; less without trust.
+
+    There an error acts on a half as on the whole rank, by the half's share of the clicks. Errors of
+    examination and trust together may cancel over a rank, and not over a half.
+    """
+    if trusting:
+        return rank.inflation
+    share = part.expected.sum() / max(rank.expected.sum(), 1.0)
+    variances = (rank.sums**2).sum() / max((part.sums**2).sum(), 1e-9)
+    return float(1.0 + min(1.0, share**2 * variances) * (rank.inflation - 1.0))
+
+
+def _columns(
+    parts: list[tuple[ClickStatistics, Booleans]],
+    affine: Affine,
+    clusters: Integers,
+    inflation: Floats | None,
+    where: str,
+) -> list[_Column]:
+    """A column for each rank: residuals of some documents of each part, added up."""
+    top_k, n = len(affine.trust), int(clusters.max(initial=-1)) + 1
+    sums, expected, shown = np.zeros((top_k, n)), np.zeros((top_k, n)), np.zeros(top_k)
+    for statistics, chosen in parts:
+        which = chosen & (statistics.impressions.sum(-1) > 0)
+        some, owners = statistics.impressions[which], clusters[which]
+        relevance = linear_relevance(statistics, affine)[which]
+        for rank in range(top_k):
+            share = relevance * affine.examination[rank] + affine.trust[rank]
+            clicks = some[:, rank] * share
+            residuals = statistics.clicks[which, rank] - clicks
+            sums[rank] += np.bincount(owners, residuals, minlength=n)
+            expected[rank] += np.bincount(owners, clicks, minlength=n)
+            shown[rank] += some[:, rank].sum()
     return [
         _Column(
-            residuals[:, rank],
-            float(expected[:, rank].sum()),
-            max(float(shown[:, rank].sum()), 1.0),
-            True,
-            f"at rank {rank + 1} documents are clicked {{found:.3f}} of the time, and by their "
-            "clicks at other ranks it should be {expected:.3f}",
+            sums[rank],
+            expected[rank],
+            max(float(shown[rank]), 1.0),
+            f"at rank {rank + 1}, {where}users click {{found:.3f}} of the impressions, and the "
+            "documents' clicks at all ranks predict {expected:.3f}",
+            inflation=1.0 if inflation is None else float(inflation[rank]),
         )
-        for rank in range(statistics.top_k)
+        for rank in range(top_k)
     ]
 
 
-def range_columns(statistics: ClickStatistics, affine: Affine, *, seed: int) -> list[_Column]:
+def _more_relevant(
+    half: ClickStatistics, affine: Affine, groups: Integers, shown: Integers
+) -> Booleans:
+    """Documents whose group has a relevance above that of the median impression, ``[docs]``."""
+    corrected = np.bincount(groups, half.clicks.sum(-1) - half.impressions @ affine.trust)
+    examined = np.bincount(groups, half.impressions @ affine.examination)
+    found = np.divide(corrected, examined, out=np.zeros(len(examined)), where=examined > 0)
+    relevance = found[groups]
+    order = np.argsort(relevance, kind="stable")
+    reached = np.cumsum(shown[order])
+    middle = np.searchsorted(reached, reached[-1] / 2) if len(order) else 0
+    return relevance > relevance[order[middle : middle + 1]]
+
+
+def range_columns(
+    statistics: ClickStatistics, affine: Affine, clusters: Integers, *, seed: int
+) -> list[_Column]:
     """What documents get beyond the least, and short of the most, that the model allows them.
 
     Only of documents whose clicks in the other half say that they get less, or more.
@@ -180,16 +294,17 @@ def range_columns(statistics: ClickStatistics, affine: Affine, *, seed: int) -> 
     clicks, shown = asked.clicks.sum(-1), asked.impressions.sum(-1)
     found = []
     for which, bound, sign, words in (
-        (relevance < 0, least, 1.0, "less than the least that it allows"),
-        (relevance > 1, most, -1.0, "more than the most that it allows"),
+        (relevance < 0, least, 1.0, "less than the least that the model allows"),
+        (relevance > 1, most, -1.0, "more than the most that the model allows"),
     ):
+        residuals, bounds = np.where(which, [sign * (clicks - bound), bound], 0.0)
         found.append(
             _Column(
-                np.where(which, sign * (clicks - bound), 0.0),
-                float(bound[which].sum()),
+                np.bincount(clusters, residuals).astype(np.float64, copy=False),
+                np.bincount(clusters, bounds).astype(np.float64, copy=False),
                 max(float(shown[which].sum()), 1.0),
-                False,
-                f"some documents are clicked {words}",
+                f"users click some documents {words}",
+                two_sided=False,
             )
         )
     return found
@@ -216,21 +331,19 @@ def _clusters(model: ClickModel, statistics: ClickStatistics, seed: int) -> Inte
     return mixed
 
 
-def _size(sums: Floats, two_sided: np.ndarray) -> Floats:
+def _size(sums: Floats, two_sided: Booleans) -> Floats:
     """How far from what is expected: either way, or below it."""
     size: Floats = np.where(two_sided, np.abs(sums), -sums)
     return size
 
 
-def _p_value(
-    scaled: Floats, two_sided: np.ndarray, found: float, *, draws: int, seed: int
-) -> float:
+def _drawn(scaled: Floats, two_sided: Booleans, *, draws: int, seed: int) -> Floats:
+    """The largest deviation in each draw of signs, rising, ``[draws]``."""
     rng = np.random.default_rng(seed)
-    as_large, left = 0, draws
-    while left > 0:
-        n = min(left, 1000)
+    highest: list[Floats] = []
+    for first in range(0, draws, 1000):
+        n = min(draws - first, 1000)
         signs = rng.integers(0, 2, size=(n, len(scaled)), dtype=np.int8) * np.int8(2) - np.int8(1)
-        drawn = _size(signs.astype(np.float64) @ scaled, two_sided)
-        as_large += int((drawn.max(1) >= found * (1 - 1e-9)).sum())
-        left -= n
-    return (1 + as_large) / (1 + draws)
+        highest.append(_size(signs.astype(np.float64) @ scaled, two_sided).max(1))
+    found: Floats = np.sort(np.concatenate(highest))
+    return found

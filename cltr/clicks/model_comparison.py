@@ -11,12 +11,15 @@ from cltr.clicks.bias import RESAMPLES, affine_of, bias_of, examination_by_rank,
 from cltr.clicks.fit_data import FitData
 from cltr.clicks.fit_tools import add_up, watched
 from cltr.clicks.model_file import save_click_model
-from cltr.clicks.plots import check_picture, draw_fit
+from cltr.clicks.plots import BASELINES, check_picture, draw_fit
 from cltr.clicks.scores import ClickScores, difference, score_chunk, score_statistics
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import finite, make_folder, write_beside
 from cltr.interfaces import ClickModel
 from cltr.types import ClickLog
+
+SURE = 2.0
+"""Standard errors by which a model must predict held-out clicks better to be told from another."""
 
 
 class FitProgress:
@@ -110,12 +113,67 @@ def fit_models(
         "models": [_describe(one, fits[0], outputs) for one in fits],
         "harvested": harvested(source, intervals=intervals, tick=progress.advance),
         "winner": fits[0].model.name,
-        "affine_winner": next(
-            (one.model.name for one in fits if _correctable(one.model, source.top_k)), None
-        ),
+        **recommend(fits),
     }
     _write(report, fits, outputs)
     return report | {"seconds": round(time.perf_counter() - began, 3)}
+
+
+def recommend(fits: Sequence[Fit]) -> dict[str, Any]:
+    """Which models to use, by name: ``recommended`` in general, ``recommended_affine`` to correct.
+
+    A model that has not converged is never recommended, nor is one that knows nothing of relevance
+    or of ranks. Of affine models, the simplest that cannot be told from the best is: each value
+    that all lists share must earn its place on held-out clicks. A model that is not affine is
+    recommended if it predicts them better than that one, surely.
+
+    ``against_affine`` has the better-scoring affine models that cannot be told from the recommended
+    one, and by how much they score better.
+
+    Args:
+        fits: from best to worst.
+    """
+    usable = [one for one in fits if _converged(one) and _is_model_of_users(one.model)]
+    affine = [one for one in usable if one.extras["affine"]]
+    chosen = min(
+        (one for one in affine if not is_better(affine[0].scores, one.scores)),
+        key=lambda one: _n_shared(one.model),
+        default=None,
+    )
+    best = chosen
+    if usable and (chosen is None or is_better(usable[0].scores, chosen.scores)):
+        best = usable[0]
+    ahead = affine[: affine.index(chosen)] if chosen is not None else []
+    return {
+        "recommended": None if best is None else best.model.name,
+        "recommended_affine": None if chosen is None else chosen.model.name,
+        "against_affine": {
+            one.model.name: difference(one.scores, chosen.scores)._asdict()
+            for one in ahead
+            if chosen is not None
+        },
+    }
+
+
+def is_better(first: ClickScores, second: ClickScores) -> bool:
+    """Whether the first model predicts held-out clicks better than the second, surely."""
+    value, error = difference(first, second)
+    return value > SURE * error  # false for NaN too
+
+
+def _converged(fit: Fit) -> bool:
+    return fit.model.fitted is not None and fit.model.fitted.convergence.converged
+
+
+def _is_model_of_users(model: ClickModel) -> bool:
+    """Not a baseline: documents differ, and so do ranks."""
+    return bool(model.fitted and model.fitted.documents) and model.name not in BASELINES
+
+
+def _n_shared(model: ClickModel) -> int:
+    """Values that all lists share and that were not left at 0."""
+    shared = {} if model.fitted is None else model.fitted.shared
+    return sum(values.size for values in shared.values() if values.any())
 
 
 def _check(source: FitData, models: Sequence[ClickModel]) -> None:

@@ -25,7 +25,10 @@ MEMBERS = {
     "objective": Member("<f8", ("steps",)),
     "query_ids": Member("S", ("documents",)),
     "document_ids": Member("S", ("documents",)),
+    "compared": Member("<f8", ("ranks",)),
 }
+OPTIONAL = ("query_ids", "document_ids", "compared")
+"""What a file may lack; those of 0.1.0 have no ``compared``."""
 
 
 class Header(Options):
@@ -69,14 +72,15 @@ def save_click_model(path: Path, model: ClickModel) -> None:
         if fitted.query_ids is not None and fitted.document_ids is not None and rows:
             file["query_ids"] = _encode(fitted.query_ids)
             file["document_ids"] = _encode(fitted.document_ids)
+        if fitted.compared is not None:
+            file["compared"] = fitted.compared
 
 
 def load_click_model(path: Path) -> ClickModel:
     """Read a fitted click model; the plugin that provides its class must be installed."""
     from cltr.plugins import registry
 
-    ids = ("query_ids", "document_ids")
-    with open_h5(path, format=FORMAT, members=MEMBERS, optional=ids) as file:
+    with open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL) as file:
         header = _header(path, attribute(file, "header", str, path=path))
         arrays = {name: file[name][...] for name in MEMBERS if name in file}
     if len(header.documents) != len(arrays["documents"]):
@@ -94,6 +98,7 @@ def load_click_model(path: Path) -> ClickModel:
         networks=_unflatten(path, "networks", arrays["networks"], header.networks),
         query_ids=_decode(arrays.get("query_ids")),
         document_ids=_decode(arrays.get("document_ids")),
+        compared=arrays.get("compared"),
     )
     return model
 

@@ -1,6 +1,7 @@
 """Click models that the core cannot be without: trust bias, position bias, and their reversal."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -46,11 +47,13 @@ class AffineModel(ClickModel):
         return Affine(found.examination[:top_k], found.trust[:top_k])
 
     def fit(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Parameters:
-        from cltr.clicks.affine_fit import fit_cells
+        from cltr.clicks.affine_fit import compared_impressions, fit_cells
         from cltr.clicks.counts import CellCounts
 
         cells = CellCounts.of_statistics(counts)
-        self.fitted = fit_cells(cells, self.start(counts.top_k), self.options, dataset)
+        found = fit_cells(cells, self.start(counts.top_k), self.options, dataset)
+        affine = Affine(found.shared["examination"], found.shared["trust"])
+        self.fitted = replace(found, compared=compared_impressions(cells, affine))
         return self.fitted
 
     def infer(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Floats:

@@ -111,6 +111,3 @@ def _draw_trust(axes: Any, ranks: np.ndarray, model: dict[str, Any]) -> None:
         axes.fill_between(
             ranks, low, high, color=colour, alpha=0.12, label="on other scales", linewidth=0
         )
-    if "intervals" in bias:
-        found = bias["intervals"]["trust"]
-        axes.vlines(ranks, _values(found["low"]), _values(found["high"]), color=COLOURS[1])

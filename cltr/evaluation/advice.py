@@ -8,6 +8,8 @@ from typing import Any
 
 from cltr.interfaces import Guarantee
 
+SPLITS_TOLD = ("test", "train")
+"""Splits whose worst case is told, the more telling one first."""
 FAR_OUTSIDE = 2.0
 """Rewards estimate relevance, which lies in [0, 1]; a mean this far outside cannot be relevance."""
 
@@ -23,28 +25,20 @@ def limit_sentence(guarantee: Guarantee, estimator: str, certificate: Mapping[st
     Example:
         >>> worst = {"worst_case": {"ndcg@5": {"loss": 0.38}}}
         >>> limit_sentence("none", "plain", {"test": worst, "train": None})
-        "Nothing limits how far the policy moves: at worst, NDCG@5 falls by 38.0 points (test)."
+        'Nothing limits how far the policy moves: at worst, NDCG@5 falls by 38.0 points (test).'
     """
     words = {
         "none": "Nothing limits how far the policy moves",
-        "incentive": f"'{estimator}' does not reward moves beyond its clip, but nothing enforces it",
+        "incentive": f"'{estimator}' does not reward moves beyond its clip, but nothing "
+        "enforces it",
         "enforced": f"What is served keeps the bound of '{estimator}'",
     }[guarantee]
-    losses = list(worst_losses(certificate))
-    if not losses:
+    cases = {split: certificate[split]["worst_case"] for split in SPLITS_TOLD if certificate[split]}
+    if not cases:
         return f"{words}. How much could be lost is not known, since production is not known."
-    return f"{words}: at worst, {', '.join(losses)}."
-
-
-def worst_losses(certificate: Mapping[str, Any]) -> Iterator[str]:
-    """The certified worst-case loss of each split, in words."""
-    for split in ("test", "train"):
-        found = certificate.get(split)
-        if found is None:
-            continue
-        for name, values in found["worst_case"].items():
-            if name.startswith("ndcg@"):
-                yield f"{name.upper()} falls by {100 * values['loss']:.1f} points ({split})"
+    metric = next(name for name in next(iter(cases.values())) if name.startswith("ndcg@"))
+    losses = (f"{100 * case[metric]['loss']:.1f} points ({split})" for split, case in cases.items())
+    return f"{words}: at worst, {metric.upper()} falls by {' or '.join(losses)}."
 
 
 def impossible_values(
@@ -82,7 +76,7 @@ def worse_than_production(off_policy: Mapping[str, Any] | None) -> Iterator[str]
     high = found.get("high")
     if high is not None and high < 0:
         yield (
-            f"By {off_policy['n_interactions']:,} {off_policy['split']} interactions the new policy "
+            f"By {off_policy['n_interactions']:,} held-out interactions the new policy "
             f"is worse than production: {found['value']:+.4f} "
             f"({found['confidence']:.0%} interval {found['low']:+.4f} to {high:+.4f}). "
             "Stay with production."

@@ -71,7 +71,7 @@ def evaluate(
         **describe(config, components),
         **{
             key: earlier[key]
-            for key in ("exposure", "users", "n_interactions", "assumptions", "warnings")
+            for key in ("exposure", "users", "n_interactions", "assumptions", "alerts", "warnings")
             if key in earlier
         },
         "data": data or config.data,

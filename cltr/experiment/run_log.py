@@ -86,7 +86,7 @@ def open_run_log(config: RunConfig, dataset: Dataset, click_model: ClickModel) -
         way, note = _best_way(log, scores, dataset, where=where, trusted=simulated)
         notes += [note] if note else []
     production = _production(path, log, scores, dataset, way, simulated=simulated)
-    notes += _notes(log, production, click_model, where)
+    notes += _notes(log, production, click_model, where, path)
     return RunLog(production, statistics, log.description.get("users"), tuple(notes))
 
 
@@ -136,7 +136,7 @@ def _production(
 
 
 def _notes(
-    log: LogFile, production: Production, click_model: ClickModel, where: str
+    log: LogFile, production: Production, click_model: ClickModel, where: str, path: Path
 ) -> Iterator[str]:
     if "format" not in log.description:  # simulated: all is known
         return
@@ -149,7 +149,7 @@ def _notes(
     part = log.statistics["train"]
     wrong = contradiction(click_model, part.impressions.sum(0), part.clicks.sum(0))
     yield f"clicks follow the click model '{click_model.name}'" + (
-        f", which they contradict: {wrong}; fit one with cltr fit, or use prpo" if wrong else ""
+        f". They contradict it: {wrong}. Fit one: cltr fit --log {path}" if wrong else ""
     )
     if log.description.get("single_impressions"):
         yield "impressions were logged one by one: lists are the fewest that can hold them"

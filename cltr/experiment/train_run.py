@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cltr.clicks.misfit import warn_of_misfit
 from cltr.errors import CltrError, UsageError
+from cltr.experiment.alerts import alerts_of, warnings_of
 from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment, Learned
@@ -22,7 +22,7 @@ from cltr.experiment.provenance import (
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import RunLog, fit_to_log, open_run_log
 from cltr.training.loop import TrainingState
-from cltr.types import Dataset, Rewards
+from cltr.types import Dataset
 
 
 def train(
@@ -77,11 +77,10 @@ def _run(
         **describe(config, components),
         "exposure": rewards["train"].exposure.source,
         "users": log.users if log else components.users.name,
-        "n_interactions": _interactions(rewards["train"]),
+        "n_interactions": rewards["train"].n_interactions,
         "assumptions": list(log.assumptions) if log else [],
-        "warnings": warn_of_misfit(
-            components.reward, components.estimator.name, components.click_model, rewards
-        ),
+        "alerts": alerts_of(rewards, outcome.judged),
+        "warnings": warnings_of(components, rewards, outcome.judged, log=config.log),
         **outcome.judged,
         "clip_fraction": learned.clip_fraction,
         "unsupported_documents": learned.unsupported,
@@ -106,10 +105,6 @@ def _begin(
         return simulated, None
     log = open_run_log(config, dataset, components.click_model)
     return Experiment(config, components, dataset, log.production, progress), log
-
-
-def _interactions(rewards: Rewards) -> int:
-    return 0 if rewards.statistics is None else rewards.statistics.n_interactions
 
 
 def _save(folder: RunFolder, experiment: Experiment, learned: Learned) -> None:

@@ -1,5 +1,6 @@
 """Fitted click models as tables: models side by side, position bias by rank, which one to use."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,14 +8,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cltr.clicks.model_comparison import SURE
+from cltr.clicks.plots import BASELINES
 from cltr.files.storage import finite
 
 UNFOLDED = 10_000
 """Columns of a file or pipe."""
 
 
-def print_fit(report: dict[str, Any]) -> None:
-    """Models from best to worst, bias by rank, what must be known of it, and how to go on."""
+def print_fit(report: dict[str, Any], *, data: str | None = None) -> None:
+    """Models from best to worst, bias by rank, what must be known of it, and how to go on.
+
+    Args:
+        report: of :func:`cltr.clicks.model_comparison.fit_models`.
+        data: the data set as the user named it, for the command to go on with.
+    """
     report = finite(report)
     console = Console()
     if not console.is_terminal:  # in a file or a pipe nothing needs to be folded
@@ -40,6 +48,9 @@ def print_fit(report: dict[str, Any]) -> None:
     )
     _print_notes(console, report)
     _print_winner(console, report)
+    _print_recommended(console, report, data)
+    if report["picture"]:
+        console.print(f"picture: {report['picture']}", style="dim", highlight=False, markup=False)
 
 
 Columns = dict[str, list[str]]
@@ -146,40 +157,86 @@ def _print_notes(console: Console, report: dict[str, Any]) -> None:
         if bias is not None and "ranges" in bias:
             low, high = bias["ranges"]["trust"]["low"][0], bias["ranges"]["trust"]["high"][0]
             console.print(
-                f"{model['name']}: trust at the first rank may be anything from {low:.3f} to "
-                f"{high:.3f} with the same clicks; slope and intercept are determined: the click "
-                "probability at a rank is slope times that at the first, plus intercept",
+                f"{model['name']}: clicks determine slope and intercept: the click probability at "
+                "a rank is slope times that at the first rank, plus intercept. They do not "
+                "determine examination and trust, which therefore have no intervals: trust at the "
+                f"first rank could be anything from {low:.3f} to {high:.3f} with the same clicks",
                 style="dim",
                 highlight=False,
             )
 
 
 def _print_winner(console: Console, report: dict[str, Any]) -> None:
-    best = report["models"][0]
+    best, *others = report["models"]
     line = f"winner: [bold]{best['name']}[/]"
-    if len(report["models"]) > 1:
-        second = report["models"][1]
-        behind = second["against_winner"]
-        value, error = -behind["value"], behind["standard_error"]
-        sure = error is not None and value > 2 * error
-        line += f", {value:.4f} a list better than {second['name']}"
-        line += "" if sure else "; the clicks held out cannot tell the two apart"
+    if others:
+        behind = others[0]["against_winner"]
+        ahead = {"value": -behind["value"], "standard_error": behind["standard_error"]}
+        line += f", {_ahead(ahead)} than {others[0]['name']}"
+        line += "" if _sure(ahead) else "; held-out clicks cannot tell the two apart"
     console.print(line, highlight=False)
-    if best["file"] is None:
+
+
+def _ahead(difference: dict[str, Any]) -> str:
+    """By how much a model predicts held-out clicks better, with its unit."""
+    error = _number(difference["standard_error"])
+    return f"{difference['value']:.4f} nats per list better (standard error {error})"
+
+
+def _sure(difference: dict[str, Any]) -> bool:
+    value, error = difference["value"], difference["standard_error"]
+    return error is not None and value > SURE * error
+
+
+def _print_recommended(console: Console, report: dict[str, Any], data: str | None) -> None:
+    models = {one["name"]: one for one in report["models"]}
+    name, affine = report["recommended"], report["recommended_affine"]
+    if name is None:
+        text = (
+            "cltr recommends none of these models: a model must have converged, and must say how "
+            "users examine ranks"
+        )
+        console.print(text, highlight=False)
         return
-    log = report["log"]
-    if best["affine"]:
-        use = f"--click-model fitted:{best['file']}"
-    else:
-        use = f"--click-model fitted:{best['file']} --reward click-model"
-    console.print(f"use it: cltr train --log {log} {use}", highlight=False, soft_wrap=True)
-    other = next((one for one in report["models"] if one["affine"]), None)
-    if other is not None and not best["affine"]:
+    reasons = "".join(f"; {reason}" for reason in _reasons(report, models))
+    console.print(f"recommended: [bold]{name}[/]{reasons}", highlight=False)
+    if models[name]["file"] is None:
+        return
+    use = _command(report, models[name], data)
+    console.print(f"use it: {use}", highlight=False, soft_wrap=True, markup=False)
+    if affine not in (None, name):
         console.print(
-            f"{best['name']} is not affine in relevance; for ips, dr and safe: "
-            f"--click-model fitted:{other['file']}",
+            f"ips, dr and safe need a model that is affine in relevance, which {name} is not; "
+            f"for them: {_command(report, models[affine], data)}",
             highlight=False,
             soft_wrap=True,
+            markup=False,
         )
-    if report["picture"]:
-        console.print(f"picture: {report['picture']}", style="dim", highlight=False)
+
+
+def _reasons(report: dict[str, Any], models: dict[str, Any]) -> Iterator[str]:
+    """Why the recommended model is not the one that scores best."""
+    name, best = report["recommended"], report["models"][0]
+    simpler = report["against_affine"] if name == report["recommended_affine"] else {}
+    for other, difference in simpler.items():
+        yield (
+            f"{other} is {_ahead(difference)}, so the two cannot be told apart, and {name} is "
+            "the simpler model"
+        )
+    if best["name"] == name or best["name"] in simpler:
+        return
+    if not best["converged"]:
+        yield f"{best['name']} has not converged, so cltr does not recommend it"
+    elif best["name"] in BASELINES:
+        yield f"{best['name']} is a baseline, which cannot correct for position bias"
+    else:
+        yield f"{best['name']} and {name} cannot be told apart, and {name} serves every reward"
+
+
+def _command(report: dict[str, Any], model: dict[str, Any], data: str | None) -> str:
+    """How to train with a model: as it stands, it runs."""
+    words = ["cltr", "train", "--log", report["log"]]
+    words += [] if data is None else ["--data", data]
+    words += ["--top-k", str(report["top_k"]), "--click-model", f"fitted:{model['file']}"]
+    words += [] if model["affine"] else ["--reward", "click-model"]
+    return shlex.join(words)

@@ -30,11 +30,21 @@ def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
     judged = f"ndcg@{result['top_k']}" in result["metrics"]["policy"]
     if judged:
         yield _metrics(result)
+        yield from _gap(result)
         if "blend" in result:  # looked at once more, so in detail
             yield _more_metrics(result)
     if not judged or ("off_policy" in result and result.get("assumptions")):
+        yield Text(
+            f"Estimated from {result['off_policy']['n_interactions']:,} held-out interactions",
+            style="italic",
+        )
         yield _off_policy(result)
         yield from _off_policy_notes(result)
+    yield Text(
+        f"Worst case: how far NDCG@{result['top_k']} could fall below production, whatever users "
+        "find relevant",
+        style="italic",
+    )
     yield _certificate(result)
     yield from _certificate_notes(result)
     for assumption in result.get("assumptions", ()):
@@ -82,16 +92,19 @@ def _metrics(result: dict[str, Any]) -> Table:
         style = "bold" if who == "policy" else None
         row = [TITLES[who], _number(values[name]), _number(values[f"train_{name}"]), change]
         table.add_row(*row, style=style)
+    return table
+
+
+def _gap(result: dict[str, Any]) -> Iterator[Text]:
     closed = gap_closed(result)
     if closed is not None:
-        table.caption = (
-            f"the new policy closes {closed:.0%} of the gap between production and a ranker "
-            "trained on true labels"
+        yield Text(
+            f"The new policy closes {closed:.0%} of the gap between production and a ranker "
+            "trained on true labels."
             if closed >= 0
-            else "the new policy is worse than production"
+            else "The new policy is worse than production.",
+            style="dim",
         )
-        table.caption_justify = "left"
-    return table
 
 
 def _more_metrics(result: dict[str, Any]) -> Table:
@@ -116,10 +129,9 @@ def _off_policy(result: dict[str, Any]) -> Table:
     """Values estimated from clicks: all that there is without labels."""
     found = result["off_policy"]
     name = f"{result['metric'].upper()}@{result['top_k']}"
-    table = Table(title=f"{name} estimated from {found['n_interactions']:,} held-out interactions")
-    table.title_justify = "left"
+    table = Table()
     table.add_column("")
-    table.add_column(f"estimate ({found['reward']})", justify="right")
+    table.add_column(f"{name}, estimated ({found['reward']})", justify="right")
     table.add_column("standard error", justify="right")
     table.add_column("95 % interval", justify="right")
     for who in ("production", "policy", "difference"):
@@ -157,8 +169,9 @@ def _off_policy_notes(result: dict[str, Any]) -> Iterator[Text]:
         )
     if found.get("effective_interactions") is not None:
         yield Text(
-            f"For the new policy these interactions are worth {found['effective_interactions']:,.0f}"
-            f" of {found['n_interactions']:,}; the largest weight is {found['largest_weight']:,.1f}.",
+            "For the new policy these interactions are worth "
+            f"{found['effective_interactions']:,.0f} of {found['n_interactions']:,}; the largest "
+            f"weight is {found['largest_weight']:,.1f}.",
             style="dim",
         )
 
@@ -175,11 +188,7 @@ def _certified_splits(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def _certificate(result: dict[str, Any]) -> Table:
     """The most that NDCG can fall, whatever users find relevant."""
     name, found = f"ndcg@{result['top_k']}", _certified_splits(result)
-    table = Table(
-        title=f"Worst case: how far {name.upper()} could fall below production, whatever users "
-        "find relevant"
-    )
-    table.title_justify = "left"
+    table = Table()
     table.add_column("")
     for split in found:
         table.add_column(SPLITS_IN_WORDS[split], justify="right")
@@ -204,8 +213,8 @@ def _certificate_notes(result: dict[str, Any]) -> Iterator[Text]:
         if basis["query_weights"] == "traffic":
             weights = "queries count by their traffic"
         yield Text(
-            f"{SPLITS_IN_WORDS[split]}: {weights}; {KNOWN_HOW[basis['exposure']]}; the most demoted "
-            f"document keeps {_kept(basis['kept_of_most_demoted'])} of its exposure.",
+            f"{SPLITS_IN_WORDS[split]}: {weights}; {KNOWN_HOW[basis['exposure']]}; the most "
+            f"demoted document keeps {_kept(basis['kept_of_most_demoted'])} of its exposure.",
             style="dim",
         )
         if one["documents_outside"] is not None:

@@ -22,13 +22,19 @@ def test_a_run_is_judged_as_it_was(cltr, run):
 
 
 def test_a_blend_keeps_its_promise(cltr, run):
-    worst = max(part["worst_loss"] for part in run["certificate"].values())
-    assert worst > 0
-    done = cltr("evaluate", "run", "--blend-to-loss", worst / 2, "--json")
-    result = json.loads(done.stdout)
-    assert result["blend"] == pytest.approx(0.5)
-    for part in result["certificate"].values():
-        assert part["worst_loss"] <= worst / 2 + 1e-12
+    losses = [part["worst_case"]["ndcg@5"]["loss"] for part in run["certificate"].values()]
+    assert max(losses) > 0
+    for half in (max(losses) / 2, f"{50 * max(losses)}%"):
+        done = cltr("evaluate", "run", "--blend-to-loss", half, "--json")
+        result = json.loads(done.stdout)
+        assert result["blend"] == pytest.approx(0.5)
+        for part in result["certificate"].values():
+            assert part["worst_case"]["ndcg@5"]["loss"] <= max(losses) / 2 + 1e-12
+
+
+@pytest.mark.parametrize("typed", ["2,5%", "200%", "-0.1", "some"])
+def test_a_loss_that_is_no_share_is_refused(refused, typed):
+    assert f"'{typed}'" in refused("evaluate", "run", "--blend-to-loss", typed, code=2)
 
 
 def test_metrics_may_be_read_in_another_way(cltr, run):
@@ -47,8 +53,9 @@ def test_metrics_may_be_read_in_another_way(cltr, run):
 
 def test_people_are_told_of_the_blend(cltr, run):
     done = cltr("evaluate", "run", "--blend-to-loss", 0)
-    assert "served in 0.0% of the cases" in " ".join(done.stdout.split())
-    assert "Certificate" in done.stdout
+    text = " ".join(done.stdout.split())
+    assert "the new ranking is shown to 0.0% of requests, production to the rest" in text
+    assert "Worst case: how far NDCG@5 could fall below production" in text
 
 
 def test_no_run_no_verdict(refused, here):

@@ -1,10 +1,12 @@
 """Guards ``cltr fit`` as it is typed: models side by side, kept in files, refused in one line."""
 
 import json
+import shlex
 
 import pytest
 
 from cltr.clicks.model_file import load_click_model
+from tests import small
 from tests.plain_logs import rows, write_csv
 
 
@@ -59,11 +61,64 @@ def test_json_is_one_object_with_models_from_best_to_worst(cltr, log):
     assert load_click_model(by_name["dbn"]["file"]).name == "dbn"
 
 
+def run_printed(cltr, text):
+    """The command that the output tells to use, as it stands, with little training."""
+    (line,) = [line for line in text.splitlines() if line.startswith("use it: ")]
+    program, *words = shlex.split(line.removeprefix("use it: "))
+    assert program == "cltr"
+    done = cltr(*words, "--no-skyline", "-o", "training.epochs=2", "--json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout), words
+
+
+def test_the_printed_command_runs_on_a_log_that_stands_alone(cltr, log):
+    done = cltr("fit", "--log", log, "--out", "my models")
+    result, words = run_printed(cltr, done.stdout)
+    assert "--data" not in words
+    assert result["top_k"] == 3
+
+
+@pytest.mark.parametrize("ranks", [3, 5])
+def test_the_printed_command_runs_on_a_data_set(cltr, here, ranks):
+    data = small.saved(here)
+    words = ("--data", data, "-n", "3e3", "--out", "counts.h5")
+    assert cltr("simulate", *words).exit_code == 0
+    done = cltr("fit", "--log", "counts.h5", "--data", data, "--top-k", ranks)
+    assert done.exit_code == 0, done.stderr
+    result, words = run_printed(cltr, done.stdout)
+    assert words[words.index("--data") + 1] == data
+    assert result["top_k"] == ranks
+
+
+def test_a_model_that_has_not_converged_is_not_recommended(cltr, counts):
+    words = ("--click-model", "pbm", "--click-model", "trust-bias")
+    few = ("-o", "trust-bias.iterations=1", "-o", "pbm.iterations=2000")
+    done = cltr("fit", "--log", counts, *words, *few)
+    assert "trust-bias has not converged" in done.stdout
+    assert "recommended: pbm" in done.stdout
+    assert "fitted:counts-models/pbm.h5" in done.stdout
+    assert "fitted:counts-models/trust-bias.h5" not in done.stdout
+    none = cltr("fit", "--log", counts, *words, "-o", "click-model.iterations=1").stdout
+    assert "cltr recommends none of these models" in none
+    assert "use it" not in none
+
+
+def test_models_that_cannot_be_told_apart_are_said_to_be_so(cltr, counts, monkeypatch):
+    """With a threshold that nothing reaches."""
+    monkeypatch.setattr("cltr.clicks.model_comparison.SURE", 1e9)
+    words = ("--click-model", "pbm", "--click-model", "trust-bias")
+    done = cltr("fit", "--log", counts, *words)
+    assert "recommended: pbm; trust-bias is 0." in done.stdout
+    assert "nats per list better (standard error 0." in done.stdout
+    assert "so the two cannot be told apart, and pbm is the simpler model" in done.stdout
+
+
 def test_intervals_hold_every_rank(cltr, counts, monkeypatch):
     monkeypatch.setattr("cltr.clicks.bias.RESAMPLES", 10)
     words = ("--click-model", "trust-bias", "--intervals", "--out", "one.h5", "--json")
     report = json.loads(cltr("fit", "--log", counts, *words).stdout)
     (model,) = report["models"]
+    assert set(model["bias"]["intervals"]) == {"slope", "intercept"}
     found = model["bias"]["intervals"]["slope"]
     assert len(found["low"]) == len(found["high"]) == 5
     assert all(low <= high for low, high in zip(found["low"], found["high"], strict=True))

@@ -8,11 +8,13 @@ import pytest
 
 from cltr.clicks.bias import bias_of, examination_by_rank, harvested
 from cltr.clicks.fit_data import FitData, open_fit_data
-from cltr.clicks.fit_tools import add_up
-from cltr.clicks.model_comparison import fit_models
+from cltr.clicks.fit_tools import Convergence, Parameters, add_up
+from cltr.clicks.model_comparison import SURE, Fit, fit_models, is_better, recommend
 from cltr.clicks.models import PositionBased, TrustBias
+from cltr.clicks.scores import ClickScores
 from cltr.clicks.simulation import simulate_sessions, simulate_statistics
-from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
+from cltr.logs.ingest import FitData as LogSource
+from cltr.logs.ingest import IngestOptions, ingest_log
 from cltr.logs.log_file import LogFile, write_log, write_sessions
 from cltr.plugins import registry
 from cltr.testing import tiny_dataset
@@ -111,6 +113,74 @@ def test_bias_of_trust_says_what_is_open(tmp_path):
     assert found["slope"][0] == 1.0
     low, high = found["ranges"]["trust"]["low"], found["ranges"]["trust"]["high"]
     assert all(a <= b <= c for a, b, c in zip(low, found["trust"], high, strict=True))
+
+
+def one_fit(name, *, ahead=0.0, noise=1.0, converged=True, shared=5):
+    """A fit that is so many nats a list better than one with 0, on two queries of 100 lists.
+
+    ``noise`` is the standard error of its difference from one without noise.
+    """
+    model = registry().find("click-model", name)()
+    values = {"examination": np.full(shared, 0.5)} if shared else {}
+    values["trust"] = np.full(5, 0.5 if name == "trust-bias" else 0.0)
+    model.fitted = Parameters(
+        shared=values,
+        documents={} if name == "rank-ctr" else {"relevance": np.full(3, 0.5)},
+        unseen={},
+        strength={},
+        convergence=Convergence(np.zeros(1), converged),
+    )
+    by_query = 100 * ahead + 100 * noise * np.array([1.0, -1.0])
+    scores = ClickScores(
+        np.zeros(1), by_query.sum(keepdims=True), np.zeros(1), by_query, np.full(2, 100)
+    )
+    affine = name in ("pbm", "trust-bias", "document-ctr")
+    return Fit(model, scores, 0.0, {"affine": affine})
+
+
+def recommended(*fits):
+    found = recommend(sorted(fits, key=lambda one: -one.scores.log_likelihood))
+    return found["recommended"], found["recommended_affine"]
+
+
+def test_two_standard_errors_tell_models_apart_and_no_fewer():
+    """This threshold decides which model users are told to take."""
+    assert SURE == 2.0
+    base = one_fit("pbm", noise=0.0).scores
+    assert is_better(one_fit("trust-bias", ahead=2.01).scores, base)
+    assert not is_better(one_fit("trust-bias", ahead=1.99).scores, base)
+    single = replace(base, by_query=base.by_query[:1], displays=base.displays[:1])
+    assert not is_better(replace(single, by_query=np.array([500.0])), single)
+
+
+@pytest.mark.parametrize(("ahead", "name"), [(2.01, "trust-bias"), (1.99, "pbm"), (-1.0, "pbm")])
+def test_the_simpler_affine_model_is_recommended_unless_the_other_is_surely_better(ahead, name):
+    fits = [one_fit("pbm", noise=0.0), one_fit("trust-bias", ahead=ahead)]
+    assert recommended(*fits) == (name, name)
+    found = recommend(sorted(fits, key=lambda one: -one.scores.log_likelihood))["against_affine"]
+    close = {"trust-bias": {"value": pytest.approx(1.99), "standard_error": pytest.approx(1.0)}}
+    assert found == (close if ahead == 1.99 else {})
+
+
+def test_what_has_not_converged_is_never_recommended():
+    best = one_fit("trust-bias", ahead=50, converged=False)
+    assert recommended(best, one_fit("pbm")) == ("pbm", "pbm")
+    assert recommended(best) == (None, None)
+    down = one_fit("dbn", ahead=90, converged=False)
+    assert recommended(best, down, one_fit("pbm")) == ("pbm", "pbm")
+
+
+def test_a_model_that_is_not_affine_is_recommended_if_it_is_surely_better():
+    plain = one_fit("pbm", noise=0.0)
+    assert recommended(one_fit("dbn", ahead=2.01), plain) == ("dbn", "pbm")
+    assert recommended(one_fit("dbn", ahead=1.99), plain) == ("pbm", "pbm")
+    assert recommended(one_fit("dbn")) == ("dbn", None)
+
+
+def test_baselines_are_not_recommended():
+    baselines = [one_fit("document-ctr", ahead=9, shared=0), one_fit("rank-ctr", ahead=8)]
+    assert recommended(*baselines, one_fit("pbm")) == ("pbm", "pbm")
+    assert recommended(*baselines) == (None, None)
 
 
 @pytest.mark.skipif(not YANDEX.exists(), reason="needs the Yandex log in ../shared/data")

@@ -101,8 +101,8 @@ def test_every_combination_trains(reward, estimator, ranker):
             run(reward, estimator, ranker)
         assert str(caught.value) == (
             "estimator 'safe' needs a reward that declares a variance bound, not "
-            f"'{reward}', which has none; use --reward ips or dr, or --estimator prpo, "
-            "which takes any"
+            f"'{reward}', which has none; choose a reward that declares its variance_factor, "
+            "or another estimator"
         )
         return
     result = run(reward, estimator, ranker)

@@ -385,7 +385,7 @@ def test_metrics_are_of_the_scores_on_each_split():
     module = new_module(run.components.scorer, DATA, seed=5)
     sky = new_module(run.components.scorer, DATA, seed=6)
     found = run.judge(module, skyline=sky)
-    assert list(found["metrics"]) == ["production", "policy", "skyline"]
+    assert list(found["metrics"]) == ["production", "production_sorted", "policy", "skyline"]
     rivals = {
         "production": production.scores,
         "policy": score(module, DATA),

@@ -126,9 +126,11 @@ def test_the_certificate_is_of_what_is_served():
 @given(limit=strategies.floats(0.0, 1.0), seed=st.integers(1, 5))
 def test_a_blend_keeps_its_promise_and_gives_nothing_away(limit, seed):
     before = served(seed=seed)
-    loss = certificate(before, DCG)["worst_loss"]
-    blend = blend_for_loss(before, DCG, worst_loss=limit)
-    after = certificate(served(seed=seed, blend=blend), DCG)["worst_loss"]
+    loss, after = (
+        certificate(found, DCG)["worst_case"][f"ndcg@{TOP_K}"]["loss"]
+        for found in (before, served(seed=seed, blend=blend_for_loss(before, DCG, ndcg_loss=limit)))
+    )
+    blend = blend_for_loss(before, DCG, ndcg_loss=limit)
     assert 0.0 <= blend <= 1.0
     assert after <= limit + 1e-12
     assert after == pytest.approx(min(limit, loss), abs=1e-12)
@@ -136,7 +138,7 @@ def test_a_blend_keeps_its_promise_and_gives_nothing_away(limit, seed):
 
 def test_a_blend_to_no_loss_is_production():
     before = served()
-    blend = blend_for_loss(before, DCG, worst_loss=0.0)
+    blend = blend_for_loss(before, DCG, ndcg_loss=0.0)
     assert blend == 0.0
     mixed = served(blend=blend)
     np.testing.assert_array_equal(mixed.weights(DCG), before.production.weights(DCG))

@@ -7,16 +7,22 @@ from rich.console import Console
 
 from cltr.report.run_tables import gap_closed, result_tables
 
+WORST = {"loss": 0.123, "at_most_1": 0.045, "at_most_3": 0.067, "largest_query": 0.9}
 CERTIFICATE = {
     "ratio_min": 0.25,
-    "ratio_min_p50": 0.5,
-    "ratio_max": float("inf"),
-    "worst_loss": 0.123,
-    "worst_loss_1": 0.045,
-    "worst_loss_3": 0.067,
     "documents_outside": 0.089,
-    "queries_outside": 0.5,
+    "worst_case": {
+        "query_weights": "equal",
+        "exposure": "exact",
+        "kept_of_most_demoted": 0.25,
+        "ndcg@5": WORST,
+    },
 }
+
+
+def certificate(**worst) -> dict:
+    case = CERTIFICATE["worst_case"]
+    return {**CERTIFICATE, "worst_case": {**case, "ndcg@5": {**WORST, **worst}}}
 
 
 def result(**changes) -> dict:
@@ -33,7 +39,7 @@ def result(**changes) -> dict:
             "policy": {"ndcg@5": 0.6, "train_ndcg@5": 0.45},
             "skyline": {"ndcg@5": 0.75, "train_ndcg@5": 0.8},
         },
-        "certificate": {"train": CERTIFICATE, "test": {**CERTIFICATE, "worst_loss": 0.321}},
+        "certificate": {"train": CERTIFICATE, "test": certificate(loss=0.321)},
         "clip_fraction": 0.0171,
         "run": "runs/001-prpo-dr",
     }
@@ -56,39 +62,66 @@ def row(text: str, title: str) -> list[str]:
 
 def test_the_head_says_what_was_run():
     text = printed(result())
-    assert "prpo over dr by exact, 1,234,567 interactions, users adversarial, data demo" in text
+    assert "method prpo, reward dr, exact gradients, 1,234,567 interactions" in text
+    assert "users adversarial, data demo" in text
     assert "run: runs/001-prpo-dr" in text
-    assert "served" not in text
+    assert "requests" not in text
 
 
 def test_rivals_stand_side_by_side():
     text = printed(result())
     assert row(text, "production")[:2] == ["0.5000", "0.4000"]
     assert row(text, "new policy") == ["0.6000", "0.4500", "+0.1000 (+20.0%)"]
-    assert row(text, "skyline") == ["0.7500", "0.8000", "+0.2500 (+50.0%)"]
-    assert "40% of the gap to the skyline closed" in text
+    assert row(text, "trained on true labels") == ["0.7500", "0.8000", "+0.2500 (+50.0%)"]
+    assert "The new policy closes 40% of the gap between production and a ranker" in text
 
 
-def test_the_certificate_is_shown_for_both_splits():
+def test_the_worst_case_is_shown_for_both_splits_in_points_of_the_metric():
     text = printed(result())
-    assert row(text, "worst loss, share of the metric") == ["32.1%", "12.3%"]
-    assert row(text, "if one document is relevant") == ["4.5%", "4.5%"]
-    assert row(text, "if three are") == ["6.7%", "6.7%"]
-    assert row(text, "smallest weight ratio, all queries") == ["0.25", "0.25"]
-    assert row(text, "documents outside the band") == ["8.9%", "8.9%"]
-    assert row(text, "rewarded documents past the clip") == ["", "1.7%"]
+    assert "how far NDCG@5 could fall below production, whatever users find relevant" in text
+    assert row(text, "any documents relevant") == ["32.1 points", "12.3 points"]
+    assert row(text, "at most 1 document relevant") == ["4.5 points", "4.5 points"]
+    assert row(text, "at most 3 documents relevant") == ["6.7 points", "6.7 points"]
+    assert row(text, "the most affected query") == ["90.0 points", "90.0 points"]
+    flat = " ".join(text.split())
+    assert "test queries: each query counts once; production's exposure is computed" in flat
+    assert "the most demoted document keeps 25 % of its exposure" in flat
+    assert "8.9% of the documents moved further than the clip allows" in flat
+    assert "The clip stopped learning for 1.7% of the rewarded documents" in flat
+
+
+def test_the_basis_of_the_worst_case_is_named():
+    case = {**CERTIFICATE["worst_case"], "query_weights": "traffic", "exposure": "counted"}
+    found = {**CERTIFICATE, "worst_case": {**case, "kept_of_most_demoted": 1e-9}}
+    flat = " ".join(printed(result(certificate={"train": found, "test": None})).split())
+    assert "training queries: queries count by their traffic" in flat
+    assert "counted from the log, so it is an estimate" in flat
+    assert "keeps less than 0.01 % of its exposure" in flat
+    assert "test queries:" not in flat
 
 
 def test_what_there_is_not_is_not_shown():
-    bare = {**CERTIFICATE, "documents_outside": None, "queries_outside": None}
+    bare = {**CERTIFICATE, "documents_outside": None}
     text = printed(result(certificate={"train": bare, "test": bare}, clip_fraction=None))
-    assert "band" not in text
-    assert "past the clip" not in text
+    assert "clip" not in text
+
+
+def test_what_cannot_be_true_is_said_first():
+    text = printed(
+        result(alerts=["The estimates are not usable: minus one."], warnings=["careful"])
+    )
+    assert text.index("not usable") < text.index("careful") < text.index("NDCG@5 test")
+
+
+def test_a_policy_that_is_worse_is_said_to_be_so():
+    value = result()
+    value["metrics"]["policy"]["ndcg@5"] = 0.4
+    assert "The new policy is worse than production." in printed(value)
 
 
 def test_a_blend_and_unknown_users_are_named():
     text = " ".join(printed(result(blend=0.125, users=None)).split())
-    assert "served in 12.5% of the cases" in text
+    assert "shown to 12.5% of requests, production to the rest" in text
     assert "users unknown" in text
 
 

@@ -216,10 +216,10 @@ def t_interval(totals: ClusterTotals, *, confidence: float, target: Target) -> M
     r"""Interval :math:`v \pm t_{Q-1} \cdot` :func:`cluster_error`, unbounded for one cluster.
 
     **Valid approximately** if the clusters are independent, many and of similar size, and none of
-    them has a rare, large loss. **Not valid** with few effective clusters: use
-    :func:`cltr.evaluation.bounds.wild_interval`. **Not valid** with rare large losses, whatever the number
-    of clusters: if 0.5 % of 150 clusters lose everything, the lower end is too high in half of
-    the logs. Use :func:`cltr.evaluation.bounds.cluster_betting_lower` there.
+    them has a rare, large loss. **Not valid** with few effective clusters: use ``wild_interval``.
+    **Not valid** with rare large losses, whatever the number of clusters: if 0.5 % of 150 clusters
+    lose everything, the lower end is too high in half of the logs. Use ``cluster_betting_lower``
+    there.
 
     Example:
         >>> totals = ClusterTotals(np.array([0.0, 1.0, 2.0]), np.ones(3))

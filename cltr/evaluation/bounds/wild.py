@@ -103,8 +103,8 @@ def cluster_interval(
 ) -> MeanInterval:
     """The t interval with many effective clusters, else the wild cluster bootstrap.
 
-    Valid under the conditions of :func:`cltr.evaluation.bounds.t_interval` and :func:`wild_interval`. Neither
-    covers rare large losses.
+    Valid under the conditions of ``t_interval`` and :func:`wild_interval`. Neither covers rare
+    large losses.
 
     Example:
         >>> few = ClusterTotals(np.arange(10.0), np.ones(10))

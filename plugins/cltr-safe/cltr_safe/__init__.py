@@ -109,7 +109,7 @@ class Safe(Estimator):
             named = "no reward" if self.reward is None else f"'{self.reward.name}', which has none"
             raise UnsupportedError(
                 "estimator 'safe' needs a reward that declares a variance bound, not "
-                f"{named}; use --reward ips or dr, or --estimator prpo, which takes any"
+                f"{named}; choose a reward that declares its variance_factor, or another estimator"
             )
         return float(factor)
 
