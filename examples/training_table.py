@@ -35,8 +35,8 @@ def measure(data: str, rankers: list[str], *, seeds: int, n: int, epochs: int) -
             "training": {"epochs": epochs},
         }
         for ranker, judged in _judge(dataset, values, rankers):
-            for who, metrics in judged["metrics"].items():
-                found[ranker][who].append(metrics["ndcg@5"])
+            for who, values in found[ranker].items():
+                values.append(judged["metrics"][who]["ndcg@5"])
     return found
 
 

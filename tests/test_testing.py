@@ -170,8 +170,13 @@ def test_rewards_that_know_only_the_queries_they_were_fitted_on():
             "depends on the order",
         ),
         ({"gain": lambda self, w, w0, mu: w * mu / w0}, "not finite"),
+        ({"guarantee": "some"}, "must be one of none, incentive, enforced"),
+        ({"guarantee": "enforced"}, "if, and only if, it defines served_share"),
         (
-            {"served_share": lambda self, w, w0, lists: np.full(len(lists.lengths), 1.5)},
+            {
+                "guarantee": "enforced",
+                "served_share": lambda self, w, w0, lists: np.full(len(lists.lengths), 1.5),
+            },
             "served_share is no share",
         ),
         (

@@ -59,12 +59,13 @@ def evaluate(
     module = new_module(components.scorer, dataset, seed=0)
     folder.load_module("policy.safetensors", module)
     production = _load_production(config, folder, dataset, elsewhere=data is not None)
-    experiment = Experiment(config, components, dataset, production)
-    experiment.prepare(earlier["n_interactions"])
-    rewards = None
+    log = None
     if config.log and data is None:
         log = open_run_log(config, dataset, components.click_model)
-        rewards = experiment.reward(log.statistics)
+    by_traffic = log is not None and not log.simulated
+    experiment = Experiment(config, components, dataset, production, by_traffic=by_traffic)
+    experiment.prepare(earlier["n_interactions"])
+    rewards = None if log is None else experiment.reward(log.statistics)
     blend = 1.0 if blend_to_loss is None else _blend(experiment, module, rewards, blend_to_loss)
     judged = experiment.judge(module, blend=blend, rewards=rewards)
     return {

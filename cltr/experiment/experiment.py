@@ -85,6 +85,8 @@ class Experiment:
     dataset: Dataset
     production: Production
     progress: Progress = field(default_factory=Progress)
+    by_traffic: bool = False
+    """Whether certificates weight queries by their traffic: on logs of real users."""
 
     def __post_init__(self) -> None:
         """A run starts here, so the numerical libraries are set up now."""
@@ -370,9 +372,9 @@ class Experiment:
         return found | {"certificate": certified}
 
     def bases(self, rewards: Mapping[str, Rewards] | None) -> dict[str, Basis]:
-        """What certificates rest on, by split: on a log, queries count by their traffic."""
+        """What certificates rest on, by split."""
         traffic = {}
-        if self.config.log and rewards is not None:
+        if self.by_traffic and rewards is not None:
             traffic = {part.split: part.query_weights for part in rewards.values()}
         empty = self.config.evaluation.empty
         return {

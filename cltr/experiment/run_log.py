@@ -34,6 +34,8 @@ class RunLog:
     """Whose clicks they are, if the log says so."""
     assumptions: tuple[str, ...] = ()
     """What the results rest on, one sentence each."""
+    simulated: bool = False
+    """Whether its users were simulated: then queries came equally often."""
 
 
 def fit_to_log(config: RunConfig) -> RunConfig:
@@ -87,7 +89,8 @@ def open_run_log(config: RunConfig, dataset: Dataset, click_model: ClickModel) -
         notes += [note] if note else []
     production = _production(path, log, scores, dataset, way, simulated=simulated)
     notes += _notes(log, production, click_model, where, path)
-    return RunLog(production, statistics, log.description.get("users"), tuple(notes))
+    users = log.description.get("users")
+    return RunLog(production, statistics, users, tuple(notes), simulated)
 
 
 def _best_way(

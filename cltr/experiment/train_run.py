@@ -104,7 +104,10 @@ def _begin(
         )
         return simulated, None
     log = open_run_log(config, dataset, components.click_model)
-    return Experiment(config, components, dataset, log.production, progress), log
+    experiment = Experiment(
+        config, components, dataset, log.production, progress, by_traffic=not log.simulated
+    )
+    return experiment, log
 
 
 def _save(folder: RunFolder, experiment: Experiment, learned: Learned) -> None:

@@ -32,7 +32,7 @@ def test_json_has_the_keys_that_are_promised(cltr):
     done = cltr("train", *small.FLAGS, "--reward", "ips", "--skyline", "--json")
     result = json.loads(done.stdout)
     assert set(result) >= DESIGN
-    assert set(result["metrics"]) == {"production", "policy", "skyline"}
+    assert set(result["metrics"]) == {"production", "production_sorted", "policy", "skyline"}
     for values in result["metrics"].values():
         assert 0 < values["ndcg@5"] < 1
     assert set(result["certificate"]) == {"train", "test"}
@@ -56,7 +56,7 @@ def test_people_get_tables_on_stdout_and_progress_on_stderr(cltr):
     done = cltr("train", *small.FLAGS, "--reward", "ips")
     assert done.exit_code == 0
     for word in (
-        "prpo over ips",
+        "method prpo, reward ips",
         "NDCG@5",
         "production",
         "new policy",

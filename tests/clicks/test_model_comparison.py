@@ -13,8 +13,7 @@ from cltr.clicks.model_comparison import SURE, Fit, fit_models, is_better, recom
 from cltr.clicks.models import PositionBased, TrustBias
 from cltr.clicks.scores import ClickScores
 from cltr.clicks.simulation import simulate_sessions, simulate_statistics
-from cltr.logs.ingest import FitData as LogSource
-from cltr.logs.ingest import IngestOptions, ingest_log
+from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.log_file import LogFile, write_log, write_sessions
 from cltr.plugins import registry
 from cltr.testing import tiny_dataset

@@ -302,7 +302,7 @@ def test_padding_adds_nothing():
 
 @pytest.mark.parametrize("reward", [Labels(), Naive()])
 def test_rewards_without_a_bound_are_refused(reward):
-    with pytest.raises(UnsupportedError, match=f"not '{reward.name}', which has none; use"):
+    with pytest.raises(UnsupportedError, match=f"not '{reward.name}', which has none; choose"):
         Safe(reward=reward)
 
 
