@@ -68,6 +68,8 @@ def evaluate(
     rewards = None if log is None else experiment.reward(log.statistics)
     blend = 1.0 if blend_to_loss is None else _blend(experiment, module, rewards, blend_to_loss)
     judged = experiment.judge(module, blend=blend, rewards=rewards)
+    if rewards is not None and "seen_by_training" not in earlier.get("off_policy", {}):
+        judged["off_policy"]["seen_by_training"] = True  # version 0.1 chose by all of these clicks
     return {
         **describe(config, components),
         **{
