@@ -5,7 +5,7 @@
 prints a Markdown table: for each rank, the share of the logs whose interval holds the truth. Lists
 have 15 documents with five grades; five ranks are shown by a Plackett-Luce policy with random
 scores. Slope and intercept are the same on every scale of relevance, so their truth is that of the
-users. Last come the ranges of trust, which are no intervals: they leave out the error of the fit.
+users.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from cltr.clicks.bias import STEPS
-from cltr.clicks.intervals import bias_estimator, bootstrap, copy_queries, ranges, relations
+from cltr.clicks.intervals import bias_estimator, bootstrap, copy_queries, relations
 from cltr.clicks.models import AffineModel, PositionBased, TrustBias
 from cltr.clicks.simulation import simulate_statistics
 from cltr.types import ClickStatistics, Dataset, Floats
@@ -57,11 +57,6 @@ def coverage(
         for name, (_, low, high) in found.items():
             inside = (low - 1e-9 <= truth[name]) & (truth[name] <= high + 1e-9)
             held.setdefault(name, []).append(inside)
-        if given.trust.any():
-            seen = statistics.impressions.sum(-1) > 0
-            low, high = ranges(model.affine(5), model.relevance()[seen])["trust"]
-            inside = (low - 1e-9 <= given.trust) & (given.trust <= high + 1e-9)
-            held.setdefault("range of trust", []).append(inside)
     return {name: np.mean(values, axis=0) for name, values in held.items()}
 
 

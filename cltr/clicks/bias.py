@@ -14,7 +14,6 @@ from cltr.clicks.intervals import (
     bias_estimator,
     bootstrap,
     copy_queries,
-    ranges,
     relations,
     repeat_queries,
 )
@@ -63,13 +62,6 @@ def bias_of(
         **{key: value.tolist() for key, value in relations(affine)._asdict().items()},
     }
     statistics = source.statistics[0]
-    if (affine.trust > 0).any():
-        seen = statistics.impressions.sum(-1) > 0
-        allowed = ranges(affine, model.relevance()[seen])
-        found["ranges"] = {
-            name: {"low": low.tolist(), "high": high.tolist()}
-            for name, (low, high) in allowed.items()
-        }
     if intervals:
         few = min(model.options.iterations, STEPS)
         estimate = bias_estimator(affine, model.options.model_copy(update={"iterations": few}))

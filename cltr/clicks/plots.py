@@ -96,18 +96,13 @@ def _draw_perplexity(axes: Any, ranks: np.ndarray, report: dict[str, Any]) -> No
 
 
 def _draw_trust(axes: Any, ranks: np.ndarray, model: dict[str, Any]) -> None:
-    """Click probability of what is relevant and what is not, and all values that fit as well."""
+    """Click probability of what is relevant and what is not, on the fitted scale."""
     bias = model["bias"]
     trust = _values(bias["trust"])
     total = _values(bias["examination"]) + trust
     axes.set(ylabel=f"click probability, {model['name']}", ylim=(0, 1))
-    for values, key, colour, label in (
-        (total, "examination + trust", COLOURS[0], "relevant (α + β)"),
-        (trust, "trust", COLOURS[1], "irrelevant (β)"),
+    for values, colour, label in (
+        (total, COLOURS[0], "relevant (α + β)"),
+        (trust, COLOURS[1], "irrelevant (β)"),
     ):
         axes.plot(ranks, values, "o-", color=colour, markersize=3, label=label)
-        allowed = bias["ranges"][key]
-        low, high = _values(allowed["low"]), _values(allowed["high"])
-        axes.fill_between(
-            ranks, low, high, color=colour, alpha=0.12, label="on other scales", linewidth=0
-        )

@@ -154,13 +154,11 @@ def _print_notes(console: Console, report: dict[str, Any]) -> None:
         for note in model["notes"]:
             console.print(f"{model['name']}: {note}", style="dim", highlight=False, markup=False)
         bias = model["bias"]
-        if bias is not None and "ranges" in bias:
-            low, high = bias["ranges"]["trust"]["low"][0], bias["ranges"]["trust"]["high"][0]
+        if bias is not None and any(bias["trust"]):
             console.print(
                 f"{model['name']}: clicks determine slope and intercept: the click probability at "
                 "a rank is slope times that at the first rank, plus intercept. They do not "
-                "determine examination and trust, which therefore have no intervals: trust at the "
-                f"first rank could be anything from {low:.3f} to {high:.3f} with the same clicks",
+                "determine examination and trust, so these have no intervals",
                 style="dim",
                 highlight=False,
             )
