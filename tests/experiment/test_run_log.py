@@ -286,7 +286,8 @@ def test_yandex_trains_from_start_to_end(tmp_path):
     )
     difference = result["off_policy"]["difference"]
     assert difference["value"] > 2 * difference["standard_error"]
-    assert result["n_interactions"] + result["off_policy"]["n_interactions"] == 35_064
+    tested = open_log(path).statistics["test"].n_interactions
+    assert result["n_interactions"] + result["off_policy"]["n_interactions"] + tested == 35_064
     assert open_log(path).lists.n_queries == 20
 
 
