@@ -18,7 +18,7 @@ from cltr.interfaces import ClickModel
 from cltr.logs.log_file import LogFile, open_log, own_lists, shape_of
 from cltr.policies import PlackettLuce
 from cltr.training.scorers import TableScorer
-from cltr.types import ClickStatistics, Dataset, Floats
+from cltr.types import LOGGED_SPLITS, ClickStatistics, Dataset, Floats
 
 OWN = "log"
 """What a run file says for the data of a log that stands alone."""
@@ -165,7 +165,7 @@ def cut_clicks(clicks: Mapping[str, ClickStatistics], top_k: int) -> dict[str, C
                 f"--top-k is {top_k}, but the log shows {part.top_k} ranks; "
                 f"use --top-k {part.top_k} or less"
             )
-        if part.n_interactions == 0:
+        if split in LOGGED_SPLITS and part.n_interactions == 0:
             raise DataError(f"the log has no interactions on the {split} queries")
     kept = slice(top_k)
     return {
