@@ -23,7 +23,9 @@ Booleans: TypeAlias = NDArray[np.bool_]
 
 SPLITS = ("train", "valid", "test")
 LOGGED_SPLITS = ("train", "valid")
-"""Splits whose queries users see while the log is taken."""
+"""Parts of a log that training uses: to fit, and to choose the epoch."""
+LOG_PARTS = ("train", "valid", "test")
+"""All parts of a log. Not every log has a test part, and no step of training uses its clicks."""
 
 
 class Lists(NamedTuple):

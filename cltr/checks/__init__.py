@@ -8,6 +8,7 @@ from cltr.checks.impressions import (
     deterministic,
     displays,
     overlap,
+    part_for_tests,
     position_bias,
     truncated,
 )
@@ -18,6 +19,7 @@ __all__ = ["Evidence", "Finding", "find_all"]
 
 QUESTIONS = (
     clicks,
+    part_for_tests,
     position_bias,
     overlap,
     deterministic,

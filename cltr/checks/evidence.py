@@ -50,6 +50,16 @@ class Evidence:
     def valid(self) -> ClickStatistics:
         return self.log.statistics["valid"]
 
+    @property
+    def test(self) -> ClickStatistics | None:
+        """The test part, if there is one; no estimate is made of its clicks."""
+        return self.log.statistics.get("test")
+
+    @property
+    def n_interactions(self) -> int:
+        """Of all parts of the log, as what was noted when it was ingested is of all parts."""
+        return sum(part.n_interactions for part in self.log.statistics.values())
+
     @cached_property
     def shared(self) -> bool:
         """Whether training and validation lie on the same lists."""
@@ -57,7 +67,7 @@ class Evidence:
 
     @cached_property
     def whole(self) -> ClickStatistics:
-        """All clicks where splits share lists; else those on training queries."""
+        """Training and validation where they share lists; else what is on training queries."""
         return self.train + self.valid if self.shared else self.train
 
     @cached_property
@@ -66,7 +76,7 @@ class Evidence:
 
     @cached_property
     def by_rank(self) -> tuple[Integers, Integers]:
-        """Impressions and clicks by rank, ``[K]`` each, of both splits."""
+        """Impressions and clicks by rank, ``[K]`` each, of training and validation."""
         parts = (self.train, self.valid)
         impressions, clicks = (
             sum(getattr(part, name).sum(0) for part in parts) for name in ("impressions", "clicks")

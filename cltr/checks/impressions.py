@@ -12,7 +12,8 @@ FEW_CLICKS = 100
 
 def clicks(evidence: Evidence) -> Iterator[Finding]:
     """Are there clicks at all?"""
-    counts = {name: int(part.clicks.sum()) for name, part in evidence.log.statistics.items()}
+    parts = {"train": evidence.train, "valid": evidence.valid}
+    counts = {name: int(part.clicks.sum()) for name, part in parts.items()}
     total, least = sum(counts.values()), min(counts.values())
     level: Level = "fatal" if least == 0 else "warning" if least < FEW_CLICKS else "good"
     yield Finding(
@@ -24,6 +25,24 @@ def clicks(evidence: Evidence) -> Iterator[Finding]:
         "an estimate's error falls with the root of the number of clicks: with fewer than "
         f"{FEW_CLICKS} it is 10 % of its value or more",
         "" if level == "good" else "log for longer, or merge the logs of more days",
+    )
+
+
+def part_for_tests(evidence: Evidence) -> Iterator[Finding]:
+    """Is there a test part, and is it large enough?"""
+    if evidence.test is None:
+        return
+    clicked = int(evidence.test.clicks.sum())
+    few = clicked < FEW_CLICKS
+    yield Finding(
+        "test-part",
+        "note" if few else "good",
+        clicked,
+        f"{clicked:,} test clicks in {evidence.test.n_interactions:,} interactions; no other "
+        "finding looks at them, and nothing is fitted to them",
+        "clicks that neither trained the policy nor chose the epoch are the only ones that "
+        f"estimate its value without bias; with fewer than {FEW_CLICKS} the error is large",
+        "log for longer, or ingest with a larger --test-share" if few else "",
     )
 
 
@@ -144,7 +163,7 @@ def displays(evidence: Evidence) -> Iterator[Finding]:
 def truncated(evidence: Evidence) -> Iterator[Finding]:
     """Are lists shorter than they could be, and do they end where a click was?"""
     impressions, _ = evidence.by_rank
-    total = evidence.train.n_interactions + evidence.valid.n_interactions
+    total = evidence.n_interactions
     missing = 1 - impressions[-1] / max(impressions.max(initial=1), 1)
     ends = evidence.interactions.get("ends", {})
     short, ended = ends.get("short", 0), ends.get("short_that_end_with_a_click", 0)

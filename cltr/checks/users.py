@@ -8,7 +8,7 @@ from cltr.checks.evidence import SMALL_SHARE, Evidence, Finding
 def outliers(evidence: Evidence) -> Iterator[Finding]:
     """Does anybody click who is not a user?"""
     noted = evidence.interactions
-    total = evidence.train.n_interactions + evidence.valid.n_interactions
+    total = evidence.n_interactions
     everything = noted.get("ends", {}).get("all_clicked")
     if everything is not None:
         share = everything / max(total, 1)
@@ -57,27 +57,33 @@ def leakage(evidence: Evidence) -> Iterator[Finding]:
         )
     times = evidence.interactions.get("time", {})
     if {"train", "valid"} <= set(times):
-        first, last = times["valid"][0], times["train"][1]
-        overlapping = first <= last
+        overlapping = times["valid"][0] <= times["train"][1]
+        behind = max(times["train"][1], times["valid"][1])
+        mixed = "test" in times and times["test"][0] <= behind
         yield Finding(
             "time-order",
-            "note" if overlapping else "good",
+            "note" if overlapping or mixed else "good",
             None,
-            "validation interactions lie among the training ones in time"
-            if overlapping
-            else "validation interactions come after all training ones",
+            (
+                "validation interactions lie among the training ones in time"
+                if overlapping
+                else "validation interactions come after all training ones"
+            )
+            + (", and test interactions among both" if mixed else ""),
             "what is popular for a day helps on both sides of such a split, not tomorrow"
-            if overlapping
+            if overlapping or mixed
             else "a policy serves the future",
-            "ingest with --split-by time" if overlapping else "",
+            "ingest with --split-by time" if overlapping or mixed else "",
         )
-    both = evidence.interactions.get("users", {}).get("in_both_splits")
-    if both:
+    users = evidence.interactions.get("users", {})
+    both, tested = users.get("in_both_splits"), users.get("in_test_too")
+    if both or tested:
         yield Finding(
             "shared-users",
             "note",
             both,
-            f"{both:,} users are in training and in validation",
+            f"{both:,} users are in training and in validation"
+            + (f", and {tested:,} are in the test part and in another" if tested else ""),
             "their tastes help on both sides of the split",
             "ingest with --split-by user",
         )

@@ -80,6 +80,13 @@ Examples:
     help="Validation interactions, instead of splitting some off; may be repeated.",
 )
 @click.option(
+    "--test",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Test interactions, instead of splitting some off; may be repeated.",
+)
+@click.option(
     "--valid-share",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
@@ -87,11 +94,16 @@ Examples:
     help="Share of the interactions to split off for validation.",
 )
 @click.option(
+    "--test-share",
+    type=click.FloatRange(0, 1, max_open=True),
+    help="Share of the interactions to split off for testing; 0 for no test part.  [0.1]",
+)
+@click.option(
     "--split-by",
     type=click.Choice(["interaction", "user", "time"]),
     default="interaction",
     show_default=True,
-    help="What is split: interactions, users, or earlier from later.",
+    help="What is split: interactions, users, or earlier from later, with the latest for testing.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Decides the split.  [1]")
 @click.option(
@@ -124,7 +136,9 @@ def command(
     In the long form there is a row for each document shown, in the list form one for each
     interaction. Columns with common names are found; name the others. What is wrong with the log
     is counted, shown, and dropped, kept or refused. Without --data the log stands alone, and the
-    scorer 'table' can be trained on it. Log files of this command (.h5) are merged: counts add up.
+    scorer 'table' can be trained on it; its interactions are split into training, validation and
+    test. With --data, the splits of the data set decide. Log files of this command (.h5) are
+    merged: counts add up.
     """
     del verbose
     if any(path.suffix == ".h5" for path in paths):
@@ -133,15 +147,16 @@ def command(
     warn_about_plugins()
     from cltr.cli.common.output import print_json
     from cltr.cli.common.progress import share_progress
-    from cltr.logs.id_coding import Split
     from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
     from cltr.logs.problems import parse_actions
+    from cltr.logs.splitting import Split
     from cltr.report.log_tables import print_ingested
 
-    source = LogSource(paths, _reader(format_, assignments, flags), flags.pop("valid"), production)
+    reader = _reader(format_, assignments, flags)
+    source = LogSource(paths, reader, flags["valid"], production, flags["test"])
     options = IngestOptions(
         top_k=flags["top_k"] or 0,
-        split=Split(flags["valid_share"], flags["split_by"], flags["seed"]),
+        split=Split(flags["valid_share"], flags["split_by"], flags["seed"], flags["test_share"]),
         actions=parse_actions(flags["actions"]),
         sessions=flags["sessions"],
         memory=flags["memory"],

@@ -3,7 +3,7 @@
 A log that stands alone shows the same lists in training and validation: models are fitted to the
 first and scored on the second. On a data set, validation queries have other documents, of which a
 table of relevance knows nothing; so the clicks of both splits are put on the data set's lists, and
-a random share of them is held out.
+a random share of them is held out. The test part of a log is left for policies, and not used here.
 """
 
 from collections.abc import Iterator
@@ -51,9 +51,15 @@ class FitData:
         """Whether the interactions themselves are known."""
         return has_sessions(self.path)
 
+    @property
+    def n_unused(self) -> int:
+        """Interactions of the log's test part: no model is fitted to them or scored on them."""
+        test = self.log.statistics.get("test")
+        return 0 if test is None else test.n_interactions
+
     @cached_property
     def whole(self) -> ClickStatistics:
-        """Clicks and impressions by rank of all interactions."""
+        """Clicks and impressions by rank of all training and validation interactions."""
         return self._placed("train") + self._placed("valid")
 
     @cached_property

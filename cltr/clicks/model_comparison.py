@@ -107,6 +107,7 @@ def fit_models(
         "n_interactions": {
             "fitted": source.statistics[0].n_interactions,
             "held_out": source.statistics[1].n_interactions,
+            "unused_test": source.n_unused,
         },
         "queries": int((source.whole.displays > 0).sum()),
         "held_out": "validation interactions" if source.alone else "a random fifth",

@@ -5,7 +5,7 @@ the production ranker. Each method is one stage, and :meth:`Experiment.run` puts
 Nothing else in the package knows that order.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -38,6 +38,7 @@ from cltr.policies.rank_weights import rank_weights
 from cltr.training.loop import Trainer, TrainingState
 from cltr.training.score_documents import score
 from cltr.types import (
+    LOG_PARTS,
     LOGGED_SPLITS,
     ClickData,
     ClickStatistics,
@@ -168,13 +169,26 @@ class Experiment:
         return Outcome(learned, rewards, judged)
 
     def simulate(self) -> dict[str, ClickStatistics]:
-        """Clicks of simulated users on what production shows, counted, by split."""
-        return self.draw(simulate_statistics)
+        """Clicks of simulated users on what production shows, counted, by part of the log."""
+        return self.draw(simulate_statistics, self.log_parts)
 
-    def draw(self, simulation: Callable[..., Drawn]) -> dict[str, Drawn]:
-        """Clicks of simulated users, by split, as some function of ``cltr.clicks.simulation``."""
+    @property
+    def log_parts(self) -> tuple[str, ...]:
+        """Parts of a simulated log; there is a test part if the data set has test queries."""
+        first, last = self.dataset.splits.get("test", (0, 0))
+        return LOG_PARTS if last > first else LOGGED_SPLITS
+
+    def draw(
+        self, simulation: Callable[..., Drawn], splits: Sequence[str] = LOGGED_SPLITS
+    ) -> dict[str, Drawn]:
+        """Clicks of simulated users, by split, as some function of ``cltr.clicks.simulation``.
+
+        Args:
+            simulation: draws the clicks of one split.
+            splits: to draw; each has a seed of its own, so others do not change it.
+        """
         self.progress.stage("clicks")
-        return {split: self._draw(split, simulation) for split in LOGGED_SPLITS}
+        return {split: self._draw(split, simulation) for split in splits}
 
     def _draw(self, split: str, draw: Callable[..., Drawn]) -> Drawn:
         logging = self.logging[split]

@@ -15,6 +15,7 @@ STAGES = (
     "start",
     "training",
     "skyline",
+    "clicks-test",
     "held-out",
 )
 

@@ -14,7 +14,7 @@ from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.progress import Progress
 from cltr.logs.log_file import LogFile, write_log, write_sessions
-from cltr.types import LOGGED_SPLITS, ClickStatistics
+from cltr.types import ClickStatistics
 
 
 def simulate(
@@ -38,15 +38,16 @@ def simulate(
     }
     log = LogFile({}, experiment.production.scores, description, dataset.fingerprint)
 
+    parts = experiment.log_parts
     if sessions:
         statistics = write_sessions(
             out,
             log,
             {
                 split: (experiment.n_displays(split), chunks)
-                for split, chunks in experiment.draw(simulate_sessions).items()
+                for split, chunks in experiment.draw(simulate_sessions, parts).items()
             },
-            {split: dataset.part(split).offsets for split in LOGGED_SPLITS},
+            {split: dataset.part(split).offsets for split in parts},
         )
     else:
         statistics = experiment.simulate()

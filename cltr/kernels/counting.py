@@ -64,8 +64,8 @@ def _note(key, pair, rank, clicked, top_k, values):
 
 @njit(**_JIT)
 def take_rows(
-    keys, pairs, ranks, states, valids, top_k, drop_unclear,
-    out_keys, out_pairs, out_ranks, out_states, out_valids, at, values,
+    keys, pairs, ranks, states, parts, top_k, drop_unclear,
+    out_keys, out_pairs, out_ranks, out_states, out_parts, at, values,
 ):  # fmt: skip
     """Copy rows that count behind those that are there, and note what is wrong with the others.
 
@@ -74,14 +74,14 @@ def take_rows(
         pairs: of query and document; 0 is none.
         ranks: from 1; 0 is none, -1 makes no sense, -2 is a position too low by 1.
         states: 0 no click, 1 a click, 2 several, 3 unclear.
-        valids: whether a row is for validation.
+        parts: of the log: 0 training, 1 validation, 2 test.
         top_k: ranks.
         drop_unclear: whether rows whose click is unclear do not count.
         out_keys: where rows go, as all that begin with ``out``.
         out_pairs: the same.
         out_ranks: the same.
         out_states: the same.
-        out_valids: the same.
+        out_parts: the same.
         at: how many are there.
         values: what is wrong, ``[N_VALUES]``, added to; ``LOW`` and ``HIGH`` are ranks.
 
@@ -100,7 +100,7 @@ def take_rows(
             _note(key, pair, rank, state == 1 or state == 2, top_k, values)
         elif not (drop_unclear and state == 3):
             out_keys[at], out_pairs[at], out_ranks[at] = key, pair, ranks[i]
-            out_states[at], out_valids[at] = state, valids[i]
+            out_states[at], out_parts[at] = state, parts[i]
             at += 1
     values[LOW], values[HIGH] = low, high
     values[REPEATED] += repeated
@@ -134,7 +134,7 @@ def _check_run(pairs, ranks, start, stop, found):
 
 @njit(**_JIT)
 def count_runs(
-    keys, pairs, ranks, states, valids, slots, rows, owners, splits, top_k, sessions,
+    keys, pairs, ranks, states, parts, slots, rows, owners, splits, top_k, sessions,
     impressions, clicks, displays, found, lengths, click_counts, run_keys,
 ):  # fmt: skip
     """Count rows, run by run: a run is the rows of an interaction, or a single impression.
@@ -144,16 +144,17 @@ def count_runs(
         pairs: of query and document.
         ranks: from 1.
         states: 1 and 2 are clicks.
-        valids: whether a row is for validation.
+        parts: of the log: 0 training, 1 validation, 2 test.
         slots: hashes of documents; see :func:`fill_slots`.
         rows: the documents' places.
         owners: the query of each document.
-        splits: of each query: 0 training, 1 validation, 2 neither, -1 as ``valids`` says.
+        splits: of each query: 0 training, 1 validation, 2 test, 3 none, -1 as ``parts`` says.
         top_k: ranks.
         sessions: whether runs are interactions.
-        impressions: ``[2, docs, K]``, added to.
-        clicks: ``[2, docs, K]``, added to.
-        displays: ``[2, queries]``, added to.
+        impressions: ``[planes, docs, K]``, added to; a plane for each part, or one for all where
+            each query belongs to one part.
+        clicks: ``[planes, docs, K]``, added to.
+        displays: ``[planes, queries]``, added to.
         found: other counts, see above.
         lengths: interactions by number of documents, ``[MOST + 1]``.
         click_counts: interactions by number of clicks, ``[MOST + 1]``.
@@ -169,7 +170,7 @@ def count_runs(
             stop += 1
         if sessions:
             _check_run(pairs, ranks, start, stop, found)
-        query, where, n_clicks, last = -1, 0, 0, start
+        query, where, plane, n_clicks, last = -1, 0, 0, 0, start
         for i in range(start, stop):
             place = find_place(pairs[i], slots, rows)
             clicked = states[i] == 1 or states[i] == 2
@@ -181,17 +182,19 @@ def count_runs(
                 continue
             if query < 0:  # the same for all rows of a run
                 query = owners[place]
-                where = splits[query] if splits[query] >= 0 else int(valids[start])
-            if where == 2:
-                found[TESTED] += 1
+                where = splits[query] if splits[query] >= 0 else int(parts[start])
+                plane = where if len(impressions) > 1 else 0
+            if where == 3:
+                found[UNKNOWN] += 1
                 continue
-            impressions[where, place, ranks[i] - 1] += 1
+            found[TESTED] += where == 2
+            impressions[plane, place, ranks[i] - 1] += 1
             if clicked:
-                clicks[where, place, ranks[i] - 1] += 1
+                clicks[plane, place, ranks[i] - 1] += 1
         if sessions:
             length = min(stop - start, MOST)
-            if query >= 0 and where < 2:
-                displays[where, query] += 1
+            if query >= 0 and where < 3:
+                displays[plane, query] += 1
             lengths[length] += 1
             click_counts[min(n_clicks, MOST)] += 1
             found[ALL_CLICKED] += n_clicks == length and length >= 3

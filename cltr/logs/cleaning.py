@@ -28,7 +28,7 @@ def clean_rows(tally: Tally) -> None:
     kept = "".join(f", any_value({name}) AS {name}" for name in tally.coded_columns)
     merged = (
         f"SELECT pair, key, rank, bool_or({CLICKED})::UTINYINT AS state, "
-        f"bool_or(valid) AS valid{kept} FROM {tally.table} WHERE {tally.usable} "
+        f"max(part) AS part{kept} FROM {tally.table} WHERE {tally.usable} "
         "GROUP BY pair, key, rank"
     )
     first = f"SELECT * FROM ({merged}) QUALIFY rank = min(rank) OVER (PARTITION BY key, pair)"

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 
 from cltr.errors import DataError
 from cltr.logs.counting import Places, RowCounts, SharedKeysError, count_rows
-from cltr.logs.id_coding import Split, Tally
+from cltr.logs.id_coding import Tally
 from cltr.logs.log_lists import lists_of_log
+from cltr.logs.problems import DROP
+from cltr.logs.splitting import Split
 from cltr.logs.table_files import arrays
-from cltr.types import ClickStatistics, Dataset, Floats, Integers
+from cltr.types import LOG_PARTS, LOGGED_SPLITS, ClickStatistics, Dataset, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ def _named_lists(tally: Tally, name: str) -> tuple[Dataset, NDArray[np.uint64]]:
         "SELECT document::VARCHAR AS id, pair FROM names ORDER BY query, document",
     )
     offsets = np.concatenate([[0], np.cumsum(queries["n"])]).astype(np.int64)
-    lists = lists_of_log(offsets, _text(queries["id"]), _text(documents["id"]), name=name)
+    ids = _text(queries["id"]), _text(documents["id"])
+    lists = lists_of_log(offsets, *ids, name=name, tested=tally.may_test)
     return lists, np.asarray(documents["pair"], np.uint64)
 
 
@@ -132,7 +135,11 @@ def _without_unshown(tally: Tally, found: Assembled, keep: NDArray[np.bool_]) ->
     if len(offsets) == 1:
         raise DataError(f"{tally.problems.where}: nothing is left of the log")
     smaller = lists_of_log(
-        offsets, lists.query_ids[queries], lists.document_ids[keep], name=lists.name
+        offsets,
+        lists.query_ids[queries],
+        lists.document_ids[keep],
+        name=lists.name,
+        tested=tally.may_test,
     )
     counted.impressions = counted.impressions[:, keep]
     counted.clicks = counted.clicks[:, keep]
@@ -149,31 +156,53 @@ def _text(ids: NDArray[Any]) -> NDArray[np.str_]:
 
 
 def statistics_of(tally: Tally, found: Assembled) -> dict[str, ClickStatistics]:
-    """Statistics by split."""
-    lists, counted = found.lists, found.counted
+    """Statistics by part of the log; no test part if nothing was for testing, or it was dropped."""
+    lists, counted, shared = found.lists, found.counted, found.places.shared
     impressions, clicks = counted.impressions, counted.clicks
-    shared = lists.splits["train"] == lists.splits["valid"]
     if shared and not tally.has_sessions and tally.split.by == "interaction":
-        impressions, clicks = _hold_impressions(impressions[0], clicks[0], tally.split)
+        impressions, clicks = _split_impressions(impressions, clicks, tally.split)
+    dropped = not shared and tally.problems.action("test-queries") == DROP
     result = {}
-    for number, split in enumerate(("train", "valid")):
+    for number, split in enumerate(LOGGED_SPLITS if dropped else LOG_PARTS):
+        first, last = lists.splits.get(split, (0, 0))
+        if split == "test" and first == last:
+            continue
         part, rows = lists.part(split), lists.documents_of(split)
-        shown = impressions[number, rows]
-        displays = counted.displays[number, slice(*lists.splits[split])]
+        plane = number if shared else 0
+        shown = impressions[plane, rows]
+        displays = counted.displays[plane, first:last]
         if not tally.has_sessions:
             displays = _fewest_displays(shown, part.offsets)
-        result[split] = ClickStatistics(shown, clicks[number, rows], displays, part.offsets)
+        if split in LOGGED_SPLITS or displays.any():
+            result[split] = ClickStatistics(shown, clicks[plane, rows], displays, part.offsets)
     return result
 
 
-def _hold_impressions(
+def _split_impressions(
     impressions: Integers, clicks: Integers, split: Split
 ) -> tuple[Integers, Integers]:
-    """Single impressions, split one by one, ``[2, docs, K]``; equal ones differ by nothing."""
+    """Single impressions, split one by one, ``[3, docs, K]``; equal ones differ by nothing.
+
+    Args:
+        impressions: of files for training and, as the last, of files for testing.
+        clicks: the same.
+        split: shares, and the seed.
+    """
     rng = np.random.default_rng(split.seed)
-    held_clicks = rng.binomial(clicks, split.share)
-    held = held_clicks + rng.binomial(impressions - clicks, split.share)
-    return np.stack([impressions - held, held]), np.stack([clicks - held_clicks, held_clicks])
+    others = impressions[0] - clicks[0]
+    valid = _hold(clicks[0], others, split.share, rng)
+    left = clicks[0] - valid[0], others - valid[1]
+    test = _hold(*left, split.tested / (1 - split.share), rng)
+    clicked = np.stack([left[0] - test[0], valid[0], clicks[2] + test[0]])
+    passed = np.stack([left[1] - test[1], valid[1], impressions[2] - clicks[2] + test[1]])
+    return clicked + passed, clicked
+
+
+def _hold(
+    clicks: Integers, others: Integers, share: float, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """How many clicks, and how many impressions without one, are held out."""
+    return rng.binomial(clicks, share), rng.binomial(others, share)
 
 
 def _fewest_displays(impressions: Integers, offsets: Integers) -> Integers:

@@ -12,14 +12,14 @@ from cltr.logs.cleaning import clean_rows, drop_gaps, shares_keys, sort_rows
 from cltr.logs.id_coding import Tally, Values
 from cltr.logs.problems import DROP
 from cltr.logs.row_batches import batches
-from cltr.types import Dataset, Integers
+from cltr.types import LOG_PARTS, Dataset, Integers
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 LOG_ROWS_AT_ONCE = 262_144
 """Rows in memory at a time."""
-ROWS = {"key": "uint64", "pair": "uint64", "rank": "int16", "state": "uint8", "valid": "uint8"}
+ROWS = {"key": "uint64", "pair": "uint64", "rank": "int16", "state": "uint8", "part": "uint8"}
 """Columns that are counted, and their types."""
 Rows: TypeAlias = dict[str, NDArray[Any]]
 
@@ -33,7 +33,12 @@ class Places:
     owners: Integers
     """Query of each document, ``[docs]``."""
     splits: NDArray[np.int8]
-    """Of each query: 0 training, 1 validation, 2 neither, -1 as the row says."""
+    """Part of the log by query: 0 training, 1 validation, 2 test, 3 none, -1 as the row says."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether all parts of the log lie on the same queries."""
+        return bool((self.splits == -1).any())
 
     @classmethod
     def of(cls, pairs: NDArray[np.uint64], places: Integers, dataset: Dataset) -> "Places":
@@ -62,24 +67,28 @@ class Places:
 
 
 def _splits(dataset: Dataset) -> NDArray[np.int8]:
-    splits = np.full(dataset.n_queries, 2, np.int8)
-    for number, name in enumerate(("train", "valid")):
-        first, last = dataset.splits[name]
+    splits = np.full(dataset.n_queries, len(LOG_PARTS), np.int8)
+    for number, name in enumerate(LOG_PARTS):
+        first, last = dataset.splits.get(name, (0, 0))
         splits[first:last] = number
     if dataset.splits["train"] == dataset.splits["valid"]:
-        splits[:] = -1
+        splits[slice(*dataset.splits["train"])] = -1
     return splits
 
 
 @dataclass
 class RowCounts:
-    """Counts of a log on the documents of ``Places``, by split: training first."""
+    """Counts of a log on the documents of ``Places``.
+
+    There is a plane for each part of the log where parts share queries, and one plane for all where
+    each query belongs to one part.
+    """
 
     impressions: Integers
-    """``[2, docs, K]``"""
+    """``[planes, docs, K]``"""
     clicks: Integers
     displays: Integers
-    """``[2, queries]``"""
+    """``[planes, queries]``"""
     found: Integers
     """See :mod:`cltr.kernels.counting`."""
     lengths: Integers
@@ -95,11 +104,12 @@ class RowCounts:
         """No counts yet."""
         from cltr.kernels import counting as kernel
 
-        cells = (2, len(places.owners), top_k)
+        planes = len(LOG_PARTS) if places.shared else 1
+        cells = (planes, len(places.owners), top_k)
         return cls(
             impressions=np.zeros(cells, np.int64),
             clicks=np.zeros(cells, np.int64),
-            displays=np.zeros((2, len(places.splits)), np.int64),
+            displays=np.zeros((planes, len(places.splits)), np.int64),
             found=np.zeros(kernel.N_FOUND, np.int64),
             lengths=np.zeros(kernel.MOST + 1, np.int64),
             click_counts=np.zeros(kernel.MOST + 1, np.int64),

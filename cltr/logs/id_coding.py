@@ -8,10 +8,11 @@ Nothing rests on luck: two pairs that share a hash are noticed, and all is coded
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cltr.errors import DataError, UsageError
 from cltr.logs.problems import DROP, Problems
+from cltr.logs.splitting import FILE_PART, Split
 from cltr.logs.sql_expressions import CLICK, CLICKS, UNKNOWN, click_state, seconds, whole_number
 from cltr.logs.table_files import OnShare, quoted, run, silent
 
@@ -23,32 +24,7 @@ REQUIRED = ("query", "document", "position", "click")
 NOWHERE, BEFORE, ZERO = 0, -1, -2
 """Ranks of rows without a position, with one that makes no sense, and with one too low by 1."""
 CLICKED = f"state IN ({CLICK}, {CLICKS})"
-_BUCKETS = 2**32
 _MOST_SALTS = 8
-
-
-@dataclass(frozen=True)
-class Split:
-    """How interactions are split into training and validation ones."""
-
-    share: float = 0.2
-    """Of the interactions that are for validation."""
-    by: Literal["interaction", "user", "time", "files"] = "interaction"
-    seed: int = 1
-
-    def column(self, columns: Mapping[str, str]) -> str:
-        """SQL that is true for rows that are for validation; the same rows for the same seed."""
-        for name in ("user", "time"):
-            if self.by == name and name not in columns:
-                raise UsageError(
-                    f"--split-by {name} needs to know {name}s; name them with --{name}-column"
-                )
-        whose = {"interaction": "session", "user": '"user"'}.get(self.by, "")
-        if self.by == "files":
-            return "valid"
-        if not whose or (whose == "session" and "session" not in columns):
-            return "false"  # decided later, by time or one by one
-        return f"hash({whose}, {self.seed}) % {_BUCKETS} < {round(self.share * _BUCKETS)}"
 
 
 class Values(NamedTuple):
@@ -106,9 +82,14 @@ class Tally:
         return "session" in self.columns
 
     @property
+    def may_test(self) -> bool:
+        """Whether rows may be for testing, by their share or by their file."""
+        return self.split.tested > 0 or FILE_PART in self.columns
+
+    @property
     def context(self) -> dict[str, str]:
         """Columns that are kept with interactions: their names, and what they are in tables."""
-        known = (*REQUIRED, "session", "score", "propensity", "valid")
+        known = (*REQUIRED, "session", "score", "propensity", FILE_PART)
         names = [name for name in self.columns if name not in known]
         return {name: quoted(name if name in _OWN else f"context:{name}") for name in names}
 
@@ -158,7 +139,7 @@ class Tally:
             f"CREATE OR REPLACE {'TABLE' if self.keeps_rows else 'TEMP VIEW'} coded AS "
             f"SELECT pair, key, CASE WHEN rank IS NULL THEN {NOWHERE} WHEN rank = 0 THEN {ZERO} "
             f"WHEN rank < 1 THEN {BEFORE} WHEN rank > 32767 THEN 32767 ELSE rank END::SMALLINT "
-            f"AS rank, state::UTINYINT AS state, valid{listed} FROM rows",
+            f"AS rank, state::UTINYINT AS state, part::UTINYINT AS part{listed} FROM rows",
         )
 
     def code_anew(self) -> None:
@@ -187,7 +168,7 @@ class Tally:
             "key": "1::UBIGINT",
             "rank": whole_number("position", self.columns["position"]),
             "state": click_state("click", self.columns["click"]),
-            "valid": self.split.column(self.columns),
+            "part": self.split.column(self.columns),
         }
         if self.has_sessions:
             chosen["session"] = "session"
@@ -248,19 +229,28 @@ class Tally:
             self.problems.found("bad-propensities", wrong, example=lambda: self._example(example))
 
     def _split_by_time(self) -> None:
-        """The last interactions are for validation; an interaction is as old as its first row."""
+        """The last interactions are for testing, those before them for validation.
+
+        An interaction is as old as its first row.
+        """
         if not self.row('SELECT count("time") FROM coded')[0]:
             raise DataError(
                 f"{self.problems.where}: no time can be read; expected dates or numbers"
             )
         whose = "key" if self.has_sessions else "rowid"
-        began = f'SELECT {whose} AS whose, min("time") AS began FROM coded GROUP BY whose'
+        began = (
+            f'SELECT {whose} AS whose, min("time") AS began FROM coded WHERE part <> 2 GROUP BY 1'
+        )
         self.connection.execute(f"CREATE OR REPLACE TABLE times AS {began}")
-        cut = f"SELECT quantile_disc(began, {1 - self.split.share}) FROM times"
+        self.connection.execute(f"CREATE OR REPLACE TABLE cuts AS {self.split.cuts()}")
+        part = (
+            "CASE WHEN part = 2 OR began > (SELECT late FROM cuts) THEN 2 "
+            "WHEN began > (SELECT early FROM cuts) THEN 1 ELSE 0 END::UTINYINT"
+        )
         self.run(
             "splitting",
-            "CREATE OR REPLACE TABLE coded AS SELECT coded.* REPLACE (coalesce(began > "
-            f"({cut}), false) AS valid) FROM coded JOIN times ON times.whose = coded.{whose}",
+            f"CREATE OR REPLACE TABLE coded AS SELECT coded.* REPLACE ({part} AS part) "
+            f"FROM coded LEFT JOIN times ON times.whose = coded.{whose}",
         )
 
     def run(self, stage: str, sql: str) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 from cltr.errors import UsageError
 from cltr.interfaces import LogReader
 from cltr.logs.count_arrays import count_alone, count_on
-from cltr.logs.id_coding import Split, Tally
+from cltr.logs.id_coding import Tally
 from cltr.logs.interactions import interactions
 from cltr.logs.problems import Problems, parse_actions
 from cltr.logs.readers import LongReader
+from cltr.logs.splitting import Split
 from cltr.logs.table_files import columns_of, expand, plain_errors, workspace
 from cltr.types import ClickLog, Dataset
 
@@ -85,7 +86,7 @@ def _read(
             connection,
             Problems(where, parse_actions(on)),
             columns,
-            Split(share=0.0),
+            Split(share=0.0, test_share=0.0),
             keeps_context=True,
         )
         if not tally.has_sessions:

@@ -4,7 +4,7 @@ Nothing is dropped silently: every problem is counted, and dropped, kept or refu
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,25 @@ from cltr.logs.count_arrays import (
     scores_of,
     statistics_of,
 )
-from cltr.logs.id_coding import Split, Tally
+from cltr.logs.id_coding import Tally
 from cltr.logs.interactions import interactions
 from cltr.logs.log_file import LogFile, write_log, write_sessions
+from cltr.logs.log_lists import shared_splits
 from cltr.logs.problems import Problems
 from cltr.logs.readers import ListReader, LongReader
 from cltr.logs.score_files import create_scores, match_scores
+from cltr.logs.splitting import FILE_PART, Split
 from cltr.logs.summaries import summarise
-from cltr.logs.table_files import OnShare, columns_of, expand, plain_errors, run, silent, workspace
+from cltr.logs.table_files import (
+    OnShare,
+    columns_of,
+    expand,
+    plain_errors,
+    quoted,
+    run,
+    silent,
+    workspace,
+)
 from cltr.types import ClickStatistics, Dataset
 
 if TYPE_CHECKING:
@@ -60,6 +71,13 @@ class LogSource:
     """Files with validation interactions; else some are split off."""
     production: Path | None = None
     """A file with production's scores."""
+    test: Sequence[Path] = ()
+    """Files with test interactions; else some are split off, unless validation files are given."""
+
+    @property
+    def files(self) -> list[Path]:
+        """All files with interactions, folders expanded."""
+        return expand([*self.paths, *self.valid, *self.test])
 
 
 def ingest_log(
@@ -75,19 +93,22 @@ def ingest_log(
     Args:
         source: the files, and how they are read.
         out: the log file to write.
-        dataset: whose documents were shown, matched by id; without, the log stands alone.
+        dataset: whose documents were shown, matched by id; its splits are the parts of the log.
+            Without, the log stands alone, and its interactions are split.
         options: how it is taken in.
         progress: called now and then with the stage and how much of it is done.
     """
     began = time.perf_counter()
-    options = options or IngestOptions()
-    files = expand([*source.paths, *source.valid])
+    options = _settle(source, options or IngestOptions(), dataset)
+    files = source.files
     keep_inputs(out, [*files, source.production] if source.production else files)
     with workspace(out.parent, memory=options.memory) as connection, plain_errors(files):
         tally = code(connection, source, options, progress)
         found = count(tally, source, dataset, name=out.stem)
         log = assemble(tally, source, dataset, found)
-        log = replace(log, description=_describe(tally, source, files, options, log, found))
+        described = _describe(tally, source, files, options, log, found)
+        notes = _notes(tally, source, dataset, log.statistics)
+        log = replace(log, description=described | {"notes": notes})
         if options.sessions:
             _write_interactions(tally, out, log, found)
         else:
@@ -95,20 +116,43 @@ def ingest_log(
     return report(log, out, seconds=time.perf_counter() - began)
 
 
+def _settle(source: LogSource, options: IngestOptions, dataset: Dataset | None) -> IngestOptions:
+    """Refuse options that contradict each other; a data set's splits leave nothing to split off."""
+    if dataset is not None:
+        if source.test or options.split.test_share:
+            flag = "--test" if source.test else "--test-share"
+            raise UsageError(
+                f"{flag}: with --data, the test part is what was logged on the data set's test "
+                "queries; leave it out"
+            )
+        return replace(options, split=replace(options.split, test_share=0.0))
+    if options.split.test_share and (source.valid or source.test):
+        flag = "--valid" if source.valid else "--test"
+        raise UsageError(
+            f"--test-share: with {flag}, no test interactions are split off; "
+            "give files with test interactions (--test)"
+        )
+    return options
+
+
 def code(
     connection: "Connection", source: LogSource, options: IngestOptions, progress: OnShare = silent
 ) -> Tally:
     """Read a log; its tables are then in the connection."""
-    query = source.reader.select(connection, list(source.paths))
-    split = options.split
-    if source.valid:
-        held = source.reader.select(connection, list(source.valid))
-        query = (
-            f"SELECT *, false AS valid FROM ({query}) UNION ALL BY NAME "
-            f"SELECT *, true AS valid FROM ({held})"
+    parts = (source.paths, source.valid, source.test)
+    queries = {
+        number: source.reader.select(connection, list(paths))
+        for number, paths in enumerate(parts)
+        if paths
+    }
+    query, split = queries[0], options.split
+    if len(queries) > 1:
+        query = " UNION ALL BY NAME ".join(
+            f"SELECT *, {number} AS {quoted(FILE_PART)} FROM ({one})"
+            for number, one in queries.items()
         )
-        split = replace(split, by="files")
-    files = expand([*source.paths, *source.valid])
+        split = replace(split, by="files" if source.valid else split.by, test_share=0.0)
+    files = source.files
     # Text is parsed once, and tables are joined once; Parquet is read again by each pass, which is
     # faster than keeping it.
     direct = isinstance(source.reader, LongReader | ListReader)
@@ -144,14 +188,15 @@ def count(
 
 def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: Assembled) -> LogFile:
     """The log as arrays."""
-    lists = found.lists
-    statistics = statistics_of(tally, found)
-    _check_split(tally, statistics)
+    lists, statistics = found.lists, statistics_of(tally, found)
+    _check_split(tally, statistics, alone=dataset is None)
+    if dataset is None:
+        lists = replace(lists, splits=shared_splits(lists.n_queries, tested="test" in statistics))
     scores = scores_of(tally, found)
     if source.production is not None:
         scores = match_scores(tally.connection, source.production, lists)
     shown = sum(int((part.impressions.sum(-1) > 0).sum()) for part in _apart(statistics, dataset))
-    tally.problems.found("unshown-documents", _listed(lists, dataset) - shown)
+    tally.problems.found("unshown-documents", _listed(lists, dataset, statistics) - shown)
     return LogFile(
         statistics,
         scores,
@@ -165,14 +210,14 @@ def _apart(
     statistics: Mapping[str, ClickStatistics], dataset: Dataset | None
 ) -> list[ClickStatistics]:
     """Statistics that lie on different documents."""
-    train, valid = statistics["train"], statistics["valid"]
-    return [train, valid] if dataset is not None else [train + valid]
+    first, *others = statistics.values()
+    return [first, *others] if dataset is not None else [sum(others, first)]
 
 
-def _listed(lists: Dataset, dataset: Dataset | None) -> int:
+def _listed(lists: Dataset, dataset: Dataset | None, parts: Iterable[str]) -> int:
     if dataset is None:
         return lists.n_documents
-    return sum(lists.part(split).n_documents for split in ("train", "valid"))
+    return sum(lists.part(split).n_documents for split in parts)
 
 
 def _check_matches(tally: Tally, dataset: Dataset, found: Assembled) -> None:
@@ -190,11 +235,37 @@ def _check_matches(tally: Tally, dataset: Dataset, found: Assembled) -> None:
     tally.problems.found("test-queries", found.counted.of(kernel.TESTED))
 
 
-def _check_split(tally: Tally, statistics: Mapping[str, ClickStatistics]) -> None:
-    for split, part in statistics.items():
-        if part.n_interactions == 0:
-            advice = "give another --valid-share or --seed" if split == "valid" else "it needs some"
-            raise DataError(f"{tally.problems.where}: no {split} interactions; {advice}")
+def _check_split(tally: Tally, statistics: Mapping[str, ClickStatistics], *, alone: bool) -> None:
+    """Refuse a part without interactions; the test part may be missing unless it was asked for."""
+    advice = {"valid": "give another --valid-share or --seed", "train": "it needs some"}
+    if alone and tally.split.tested:
+        advice["train"] = "give another --seed, or --test-share 0"
+    if alone and tally.split.test_share:
+        advice["test"] = "give another --test-share or --seed"
+    for split, what in advice.items():
+        if split not in statistics or statistics[split].n_interactions == 0:
+            raise DataError(f"{tally.problems.where}: no {split} interactions; {what}")
+
+
+def _notes(
+    tally: Tally, source: LogSource, dataset: Dataset | None, parts: Iterable[str]
+) -> list[str]:
+    """Why the log has no test part, where nobody asked for that."""
+    if "test" in parts:
+        return []
+    if dataset is not None:
+        dropped = tally.problems.counts.get("test-queries")
+        why = "" if dropped else "nothing was logged on the test queries of the data set"
+    elif source.test:
+        why = "nothing is left of the test files"
+    elif source.valid:
+        why = "validation files are given, and no test files (--test)"
+    elif tally.split.tested:
+        coarse = " or times too coarse" if tally.split.by == "time" else ""
+        why = f"interactions are too few{coarse} to split some off"
+    else:
+        why = ""
+    return [f"the log has no test part: {why}"] if why else []
 
 
 def _write_interactions(tally: Tally, out: Path, log: LogFile, found: Assembled) -> None:
@@ -229,6 +300,7 @@ def _describe(
         "split": {
             "by": tally.split.by,
             "valid_share": tally.split.share,
+            "test_share": tally.split.tested,
             "seed": tally.split.seed,
         },
         "problems": tally.problems.table(),
@@ -239,8 +311,8 @@ def _describe(
 def report(log: LogFile, out: Path, *, seconds: float) -> dict[str, Any]:
     """What was ingested, ready for JSON."""
     parts = log.statistics
-    together = parts["train"].impressions.sum(0) + parts["valid"].impressions.sum(0)
-    clicks = parts["train"].clicks.sum(0) + parts["valid"].clicks.sum(0)
+    together = np.sum([part.impressions.sum(0) for part in parts.values()], axis=0)
+    clicks = np.sum([part.clicks.sum(0) for part in parts.values()], axis=0)
     rates = clicks / np.maximum(together, 1)
     lists = log.lists
     return {
@@ -256,6 +328,7 @@ def report(log: LogFile, out: Path, *, seconds: float) -> dict[str, Any]:
         "propensities": log.propensities is not None,
         "problems": log.description["problems"],
         "split": log.description["split"],
+        "notes": log.description["notes"],
         "seconds": round(seconds, 3),
         "log": str(out),
     }

@@ -8,26 +8,26 @@ import numpy as np
 from cltr.logs.count_arrays import Assembled
 from cltr.logs.id_coding import Tally
 from cltr.logs.table_files import arrays
-from cltr.types import ClickLog
+from cltr.types import LOG_PARTS, ClickLog
 
 ROWS_READ_AT_ONCE = 1_000_000
 """Rows in memory at a time."""
 
 
 def interactions(tally: Tally, found: Assembled, split: str) -> Iterator[ClickLog]:
-    """The interactions of a split; documents are rows of that split.
+    """The interactions of a part of the log; documents are rows of that split.
 
     They come in the order of the log, unless rows had to be sorted or cleaned.
 
     Args:
         tally: counted, with its context.
         found: its counts.
-        split: ``train`` or ``valid``.
+        split: one of ``LOG_PARTS``.
     """
     part = found.lists.part(split)
     names = {name: f"coalesce({column}::VARCHAR, '')" for name, column in tally.context.items()}
     total = tally.row(f"SELECT count(*) FROM {tally.table}")[0]
-    for rows in _chunks(tally, ["key", "pair", "rank", "state", "valid", *names.values()], total):
+    for rows in _chunks(tally, ["key", "pair", "rank", "state", "part", *names.values()], total):
         tally.progress(f"writing {split}", rows["done"] / total)
         places = found.places.find(rows["pair"])
         new = np.concatenate([[True], rows["key"][1:] != rows["key"][:-1]])
@@ -36,8 +36,8 @@ def interactions(tally: Tally, found: Assembled, split: str) -> Iterator[ClickLo
         queries = np.full(len(starts), -1, np.int64)
         queries[numbers[known]] = found.places.owners[places[known]]
         where = found.places.splits[queries]
-        where = np.where(where == -1, rows["valid"][starts], where)
-        chosen = (queries >= 0) & (where == ("train", "valid").index(split))
+        where = np.where(where == -1, rows["part"][starts], where)
+        chosen = (queries >= 0) & (where == LOG_PARTS.index(split))
         if not chosen.any():
             continue
         order = np.cumsum(chosen) - 1

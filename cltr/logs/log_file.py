@@ -1,11 +1,12 @@
 """Click logs at rest: statistics, and the interactions themselves where they are kept.
 
 A log lies on a data set's documents, or stands alone: then it holds its own lists, of all that was
-ever shown for a query, and training and validation statistics both lie on them.
+ever shown for a query, and the statistics of all its parts lie on them. The test part is optional:
+logs of version 0.1.0 have none.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from cltr.files.schema import Member
 from cltr.files.storage import attribute, create_h5, open_h5
 from cltr.logs.log_lists import MEMBERS as LISTS
 from cltr.logs.log_lists import read_lists, write_lists
-from cltr.types import LOGGED_SPLITS, ClickLog, ClickStatistics, Dataset, Floats
+from cltr.types import LOG_PARTS, LOGGED_SPLITS, ClickLog, ClickStatistics, Dataset, Floats
 
 FORMAT = "cltr-log"
 INTERACTIONS_AT_ONCE = 262_144
@@ -46,15 +47,17 @@ _EXTRAS = {
     "scores": Member("<f8", ("documents",)),
     "propensities": Member("<f8", ("documents", "ranks")),
 }
-MEMBERS = _members("train") | _members("valid") | LISTS | _EXTRAS
-OPTIONAL = [name for name in MEMBERS if "/sessions/" in name] + [*LISTS, *_EXTRAS]
+_TEST = _members("test")
+MEMBERS = _members("train") | _members("valid") | _TEST | LISTS | _EXTRAS
+OPTIONAL = [name for name in MEMBERS if "/sessions/" in name] + [*_TEST, *LISTS, *_EXTRAS]
 
 
 @dataclass(frozen=True)
 class LogFile:
-    """A log as it is stored: statistics by split, production's scores, where it came from."""
+    """A log as it is stored: statistics by part, production's scores, where it came from."""
 
     statistics: Mapping[str, ClickStatistics]
+    """``train`` and ``valid``, and ``test`` if the log has a test part."""
     scores: Floats | None
     """Production's scores on all documents of the data set; None if they are not known."""
     description: Mapping[str, Any] = field(default_factory=dict)
@@ -164,7 +167,7 @@ def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
     with _open(path) as file:
         statistics = {
             split: ClickStatistics(**{name: file[f"{split}/{name}"][...] for name in STATISTICS})
-            for split in LOGGED_SPLITS
+            for split in _parts(path, file)
         }
         log = LogFile(
             statistics,
@@ -182,8 +185,19 @@ def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
     return log
 
 
+def _parts(path: Path, file: h5py.File) -> tuple[str, ...]:
+    """Parts of a log file; one that has anything of a test part must have all its counts."""
+    if "test" not in file:
+        return LOGGED_SPLITS
+    missing = [name for name in STATISTICS if name not in file["test"]]
+    if missing:
+        expected = ", ".join(f"test/{name}" for name in STATISTICS)
+        raise DataError(f"{path}: 'test/{missing[0]}' is missing; a test part has {expected}")
+    return LOG_PARTS
+
+
 def own_lists(log: LogFile, path: Path) -> Dataset:
-    """The data set that a log is by itself; training and validation share its lists."""
+    """The data set that a log is by itself; all its parts share its lists."""
     if log.lists is None:
         raise DataError(f"{path}: the log lies on a data set; give it as --data")
     return log.lists
@@ -242,6 +256,7 @@ def read_sessions(
 ) -> Iterator[ClickLog]:
     """The interactions of a split, chunk by chunk, where the log keeps them."""
     with _open(path) as file:
+        _check_part(path, split, _parts(path, file))
         if f"{split}/sessions" not in file:
             raise DataError(
                 f"{path}: holds counts only; keep the interactions too, with cltr simulate "
@@ -255,6 +270,11 @@ def read_sessions(
             rows = _read_chunk(sessions, slice(start, start + chunk))
             _check_sessions(path, rows, offsets)
             yield rows
+
+
+def _check_part(path: Path, split: str, parts: Collection[str]) -> None:
+    if split not in parts:
+        raise DataError(f"{path}: the log has no {split} part; it has {' and '.join(parts)}")
 
 
 def shape_of(path: Path) -> tuple[int, bool]:
@@ -277,9 +297,11 @@ def read_statistics(
     Args:
         path: of the log.
         dataset: on which it lies; none if it has lists of its own.
-        split: ``train`` or ``valid``.
+        split: ``train``, ``valid``, or ``test`` if the log has a test part.
     """
-    return open_log(Path(path), dataset).statistics[split]
+    statistics = open_log(Path(path), dataset).statistics
+    _check_part(Path(path), split, statistics)
+    return statistics[split]
 
 
 def interactions_of(

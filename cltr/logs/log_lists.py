@@ -26,13 +26,21 @@ def lists_of_log(
     document_ids: NDArray[np.str_],
     *,
     name: str = "log",
+    tested: bool = False,
 ) -> Dataset:
-    """Lists without features or judgements; training and validation share them, none is for tests.
+    """Lists without features or judgements; all parts of the log lie on them.
+
+    Args:
+        offsets: where each query's documents lie, ``[queries + 1]``.
+        query_ids: as text.
+        document_ids: as text.
+        name: of the log.
+        tested: whether the log has a test part; without, no query is for testing.
 
     Example:
         >>> ids = np.array(["tea", "coffee"]), np.array(["d1", "d2", "d1"])
-        >>> lists_of_log(np.array([0, 2, 3]), *ids).splits["valid"]
-        (0, 2)
+        >>> lists_of_log(np.array([0, 2, 3]), *ids).splits
+        {'train': (0, 2), 'valid': (0, 2), 'test': (2, 2)}
     """
     n_queries, n_documents = len(offsets) - 1, int(offsets[-1])
     return Dataset(
@@ -41,7 +49,7 @@ def lists_of_log(
         offsets=offsets,
         query_ids=query_ids,
         document_ids=document_ids,
-        splits={"train": (0, n_queries), "valid": (0, n_queries), "test": (n_queries, n_queries)},
+        splits=shared_splits(n_queries, tested=tested),
         name=name,
         fingerprint=fingerprint(
             offsets=offsets,
@@ -49,6 +57,12 @@ def lists_of_log(
             document_ids=code_points(document_ids),
         ),
     )
+
+
+def shared_splits(n_queries: int, *, tested: bool) -> dict[str, tuple[int, int]]:
+    """Splits of lists that all parts of a log share; the test split is empty if it has none."""
+    every = (0, n_queries)
+    return {"train": every, "valid": every, "test": every if tested else (n_queries, n_queries)}
 
 
 def write_lists(file: h5py.File, lists: Dataset) -> None:
@@ -75,4 +89,5 @@ def read_lists(path: Path, file: h5py.File) -> Dataset | None:
         text_of(path, "lists/query_ids", queries),
         text_of(path, "lists/document_ids", documents),
         name=path.stem,
+        tested="test" in file,
     )

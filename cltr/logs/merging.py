@@ -16,7 +16,7 @@ from cltr.logs.ingest import report
 from cltr.logs.log_file import LogFile, open_log, write_log
 from cltr.logs.log_lists import lists_of_log
 from cltr.logs.problems import PROBLEMS
-from cltr.types import ClickStatistics, Dataset, Floats, Integers
+from cltr.types import LOG_PARTS, ClickStatistics, Dataset, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Union:
 
 
 def merge_files(paths: Sequence[Path], out: Path) -> dict[str, Any]:
-    """Add up log files into one; returns a report.
+    """Add up log files into one, part by part; returns a report.
 
     Args:
         paths: logs from ``cltr ingest``, all standing alone or all on one data set.
@@ -53,6 +53,7 @@ def merge_logs(logs: Sequence[LogFile], *, names: Sequence[str] = ()) -> LogFile
 
     Documents are matched by query and document id. Scores are kept if all logs have them and
     agree; propensities become harmonic means over impressions, as if all had been ingested at once.
+    There is a test part if any log has one; the description says which logs have none.
 
     Args:
         logs: all of one kind.
@@ -72,9 +73,9 @@ def merge_logs(logs: Sequence[LogFile], *, names: Sequence[str] = ()) -> LogFile
     union = _unite(logs)
     scores, varying = _merge_scores(logs, union)
     return LogFile(
-        {split: _add(logs, union, split) for split in logs[0].statistics},
+        {split: _add(logs, union, split) for split in union.offsets},
         scores,
-        _describe(logs, union.top_k, varying),
+        _describe(logs, union.top_k, varying) | {"notes": _notes(logs, names)},
         logs[0].fingerprint if union.lists is None else union.lists.fingerprint,
         union.lists,
         _merge_propensities(logs, union),
@@ -83,10 +84,10 @@ def merge_logs(logs: Sequence[LogFile], *, names: Sequence[str] = ()) -> LogFile
 
 def _unite(logs: Sequence[LogFile]) -> _Union:
     top_k = max(part.top_k for log in logs for part in log.statistics.values())
-    splits = list(logs[0].statistics)
+    parts = {split: part for log in reversed(logs) for split, part in log.statistics.items()}
+    splits = [split for split in LOG_PARTS if split in parts]
     alone = [log.lists for log in logs if log.lists is not None]
     if not alone:
-        parts = logs[0].statistics
         return _Union(
             None,
             {s: [np.arange(len(parts[s].displays))] * len(logs) for s in splits},
@@ -104,7 +105,13 @@ def _unite(logs: Sequence[LogFile]) -> _Union:
     owners = pairs // len(names)
     lengths = np.bincount(owners, minlength=len(query_ids))
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    united = lists_of_log(offsets, query_ids, names[pairs % len(names)], name=alone[0].name)
+    united = lists_of_log(
+        offsets,
+        query_ids,
+        names[pairs % len(names)],
+        name=alone[0].name,
+        tested="test" in splits,
+    )
     return _Union(
         united,
         dict.fromkeys(splits, queries),
@@ -126,6 +133,8 @@ def _add(logs: Sequence[LogFile], union: _Union, split: str) -> ClickStatistics:
     impressions = np.zeros((int(offsets[-1]), union.top_k), np.int64)
     clicks, displays = np.zeros_like(impressions), np.zeros(len(offsets) - 1, np.int64)
     for number, log in enumerate(logs):
+        if split not in log.statistics:
+            continue
         part, rows = log.statistics[split], union.documents[split][number]
         impressions[rows, : part.top_k] += part.impressions
         clicks[rows, : part.top_k] += part.clicks
@@ -160,7 +169,7 @@ def _merge_propensities(logs: Sequence[LogFile], union: _Union) -> Floats | None
     inverse = np.zeros_like(shown)
     for number, (log, chances) in enumerate(zip(logs, given, strict=True)):
         rows = union.documents["train"][number]
-        counts = log.statistics["train"].impressions + log.statistics["valid"].impressions
+        counts = np.sum([part.impressions for part in log.statistics.values()], axis=0)
         counts = np.where(chances > 0, counts, 0)
         shown[rows, : counts.shape[1]] += counts
         inverse[rows, : counts.shape[1]] += counts / np.where(chances > 0, chances, 1.0)
@@ -187,6 +196,16 @@ def _describe(logs: Sequence[LogFile], top_k: int, varying: int) -> dict[str, An
         "problems": problems,
         "interactions": _add_summaries([one.get("interactions", {}) for one in described]),
     }
+
+
+def _notes(logs: Sequence[LogFile], names: Sequence[str]) -> list[str]:
+    """Which logs have no test part, where others have one."""
+    without = [name for log, name in zip(logs, names, strict=True) if "test" not in log.statistics]
+    if not without:
+        return []
+    if len(without) == len(logs):
+        return ["the log has no test part: none of the merged logs has one"]
+    return [f"the test part leaves out logs that have none: {', '.join(without)}"]
 
 
 def _add_problems(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -42,7 +42,11 @@ PROBLEMS = {
     "unknown-documents": Problem(
         "impressions of documents that the data set does not hold", "rows"
     ),
-    "test-queries": Problem("impressions on test queries of the data set", "rows"),
+    "test-queries": Problem(
+        "impressions on test queries of the data set; kept, they are the test part",
+        "rows",
+        (KEEP, DROP, REFUSE),
+    ),
     "unshown-documents": Problem("documents that were never shown", "documents", (KEEP, REFUSE)),
     "bad-propensities": Problem("propensities outside (0, 1]", "rows", (REFUSE, KEEP)),
     "varying-scores": Problem(

@@ -4,7 +4,7 @@ from typing import Any
 
 from cltr.logs.counting import RowCounts
 from cltr.logs.id_coding import CLICKED, Tally
-from cltr.types import Integers
+from cltr.types import LOG_PARTS, Integers
 
 MOST = 10
 """Users that are remembered by name."""
@@ -40,12 +40,14 @@ def _users(tally: Tally) -> dict[str, Any]:
         "users",
         'CREATE OR REPLACE TABLE users AS SELECT "user", '
         f"count(DISTINCT key) AS interactions, count_if({CLICKED}) AS clicks, "
-        "count(DISTINCT valid) AS splits FROM rows WHERE key <> 0 AND pair <> 0 AND "
+        "bool_or(part = 0) AND bool_or(part = 1) AS in_both, "
+        "bool_or(part = 2) AND bool_or(part < 2) AS in_test_too "
+        "FROM rows WHERE key <> 0 AND pair <> 0 AND "
         f'rank BETWEEN 1 AND {tally.top_k} AND "user" IS NOT NULL GROUP BY "user"',
     )
-    users, total, clicks, median, shared = tally.row(
+    users, total, clicks, median, both, tested = tally.row(
         "SELECT count(*), sum(interactions), sum(clicks), median(interactions), "
-        "count_if(splits > 1) FROM users"
+        "count_if(in_both), count_if(in_test_too) FROM users"
     )
     busiest = tally.connection.execute(
         'SELECT "user"::VARCHAR, interactions, clicks FROM users '
@@ -60,17 +62,19 @@ def _users(tally: Tally) -> dict[str, Any]:
             {"user": user, "interactions": int(n), "clicks": int(c)} for user, n, c in busiest
         ],
     }
-    return found if tally.split.by == "time" else found | {"in_both_splits": int(shared)}
+    if tally.split.by == "time":
+        return found
+    return found | {"in_both_splits": int(both), "in_test_too": int(tested)}
 
 
 def _times(tally: Tally) -> dict[str, list[float]]:
-    """First and last time of each split; numbers as in the log, or seconds since 1970."""
+    """First and last time of each part; numbers as in the log, or seconds since 1970."""
     found = tally.connection.execute(
-        f'SELECT valid, min("time"), max("time") FROM {tally.table} WHERE {tally.usable} '
-        "GROUP BY valid"
+        f'SELECT part, min("time"), max("time") FROM {tally.table} WHERE {tally.usable} '
+        "GROUP BY part ORDER BY part"
     ).fetchall()
     return {
-        "valid" if valid else "train": [float(first), float(last)]
-        for valid, first, last in found
+        LOG_PARTS[part]: [float(first), float(last)]
+        for part, first, last in found
         if first is not None
     }

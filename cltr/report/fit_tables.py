@@ -33,6 +33,11 @@ def print_fit(report: dict[str, Any], *, data: str | None = None) -> None:
         f"queries, scored on {n['held_out']:,} held out ({report['held_out']})",
         highlight=False,
     )
+    if n["unused_test"]:
+        console.print(
+            f"not used: {n['unused_test']:,} test interactions, kept to judge policies",
+            highlight=False,
+        )
     title = "Held-out clicks, models from best to worst"
     for table in _tables(title, _models(report), console.width):
         console.print(table)

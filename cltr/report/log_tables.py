@@ -1,33 +1,46 @@
 """Logs as tables: what was simulated or ingested, and what was found wrong with it."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    pass
-
 
 def print_ingested(report: dict[str, Any]) -> None:
     """What the log holds, by rank, and what was wrong with it."""
     console = Console()
-    n, clicks = report["n_interactions"], report["clicks"]
+    clicks = _listed(f"{count:,}" for count in report["clicks"].values())
     lists = (
         f", {report['documents']:,} documents of {report['queries']:,} queries"
         if report["queries"] is not None
         else ""
     )
     console.print(
-        f"{n['train']:,} training and {n['valid']:,} validation interactions with "
-        f"{clicks['train']:,} and {clicks['valid']:,} clicks{lists}, in {report['seconds']:.1f} s: "
-        f"{report['log']}",
+        f"{_interactions(report['n_interactions'])} with {clicks} clicks{lists}, "
+        f"in {report['seconds']:.1f} s: {report['log']}",
         highlight=False,
     )
     console.print(rank_table(report["impressions_by_rank"], report["click_rate"]))
     print_problems(console, report["problems"])
+    for note in report["notes"]:
+        console.print(f"note: {note}", highlight=False)
     console.print(f"next: cltr check {report['log']}", style="dim", highlight=False)
+
+
+PARTS = {"train": "training", "valid": "validation", "test": "test"}
+
+
+def _interactions(counts: Mapping[str, int]) -> str:
+    """How many interactions each part of a log has, in words."""
+    return f"{_listed(f'{count:,} {PARTS[part]}' for part, count in counts.items())} interactions"
+
+
+def _listed(words: Iterable[str]) -> str:
+    """``a, b and c``."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def rank_table(impressions: list[int], rates: list[float]) -> Table:
@@ -75,9 +88,8 @@ VERDICTS = {
 def print_checked(report: dict[str, Any]) -> None:
     """Ranks, then findings from the worst to the best."""
     console = Console()
-    n = report["n_interactions"]
     console.print(
-        f"{report['log']}: {n['train']:,} training and {n['valid']:,} validation interactions, "
+        f"{report['log']}: {_interactions(report['n_interactions'])}, "
         f"{report['documents']:,} documents of {report['queries']:,} queries shown",
         highlight=False,
     )

@@ -11,12 +11,12 @@ from cltr.checks.log_check import check_log, plot_ranks
 from cltr.clicks.models import Adversarial, PositionBased, TrustBias
 from cltr.clicks.simulation import simulate_statistics
 from cltr.errors import CltrError
-from cltr.logs.id_coding import Split
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.log_file import LogFile, write_log
 from cltr.logs.log_lists import lists_of_log
 from cltr.logs.published_formats import OpenBanditReader
 from cltr.logs.readers import LongReader
+from cltr.logs.splitting import Split
 from cltr.policies import PlackettLuce
 from cltr.types import ClickStatistics, Dataset
 from tests.plain_logs import REAL, write_jsonl
@@ -189,6 +189,33 @@ def test_what_is_never_shown_is_told():
     assert found.level in ("note", "warning")
 
 
+# The test part.
+
+
+def with_test(n) -> LogFile:
+    """The same log, and n interactions for testing."""
+    log = simulated()
+    rng = np.random.default_rng(3)
+    judged = replace(lists(), labels=np.full(lists().n_documents, 2.0))
+    test = simulate_statistics(judged, log.scores, PositionBased(), n=n, top_k=TOP_K, rng=rng)
+    return replace(log, statistics={**log.statistics, "test": test})
+
+
+def test_the_test_part_is_named_and_changes_no_other_finding():
+    before, after = findings(simulated()), findings(with_test(4000))
+    assert "test-part" not in before
+    found = after.pop("test-part")
+    assert found.level == "good" and "in 4,000 interactions; no other finding" in found.text
+    assert found.number == with_test(4000).statistics["test"].clicks.sum()
+    assert after == before
+
+
+def test_a_small_test_part_is_noted():
+    found = findings(with_test(20))
+    assert found["test-part"].level == "note" and "--test-share" in found["test-part"].advice
+    assert found["clicks"].level == "good"
+
+
 # What only interactions tell.
 
 
@@ -239,6 +266,7 @@ def test_the_busiest_user_is_noticed(tmp_path):
     assert found["busiest-user"]["level"] == "warning"
     assert "'robot' has 150 interactions" in found["busiest-user"]["text"]
     assert found["shared-users"]["number"] == 1
+    assert "1 are in the test part and in another" in found["shared-users"]["text"]
 
 
 def test_time_order_is_told(tmp_path):
@@ -281,7 +309,8 @@ def test_the_plot_is_a_picture(tmp_path):
 @needs_real
 def test_something_true_of_yandex(tmp_path):
     out = tmp_path / "log.h5"
-    ingest_log(LogSource([REAL / "yandex-relpred" / "train.tsv.gz"], LongReader()), out)
+    source = LogSource([REAL / "yandex-relpred" / "train.tsv.gz"], LongReader())
+    ingest_log(source, out, options=IngestOptions(split=Split(test_share=0.0)))
     report = check_log(out, TrustBias())
     found = {one["name"]: one for one in report["findings"]}
     assert "538 of 1,024" in found["overlap"]["text"]

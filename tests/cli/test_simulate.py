@@ -10,6 +10,7 @@ import pytest
 from cltr.data.dataset_file import save_dataset
 from cltr.errors import DataError
 from cltr.logs.log_file import open_log, read_sessions
+from cltr.types import LOG_PARTS
 from tests import small
 
 KEYS = {"users", "n_interactions", "top_k", "seed", "data", "clicks", "click_rate", "log"}
@@ -25,7 +26,13 @@ def test_json_says_what_is_in_the_log(cltr, here, sessions):
     assert result["clicks"]["train"] == log.statistics["train"].clicks.sum()
     assert result["n_interactions"] == log.statistics["train"].n_interactions == 1000
     assert result["sessions"] == bool(sessions)
+    assert list(log.statistics) == list(LOG_PARTS)
+    for name in ("clicks", "impressions"):
+        expected = {part: getattr(log.statistics[part], name).sum() for part in LOG_PARTS}
+        assert result[name] == expected
     if sessions:
+        tested = sum(len(chunk) for chunk in read_sessions(here / "log.h5", "test"))
+        assert tested == log.statistics["test"].n_interactions > 0
         chunks = read_sessions(here / "log.h5")
         assert sum(len(chunk) for chunk in chunks) == 1000
 
@@ -51,8 +58,9 @@ def test_people_see_rates_by_rank(cltr):
 def test_the_same_seed_the_same_log(cltr, here):
     for name in ("a.h5", "b.h5"):
         cltr("simulate", "-n", "500", "--seed", "4", "--out", name)
-    first, second = (open_log(here / name).statistics["train"] for name in ("a.h5", "b.h5"))
-    assert (first.clicks == second.clicks).all()
+    first, second = (open_log(here / name).statistics for name in ("a.h5", "b.h5"))
+    for part in LOG_PARTS:
+        assert (first[part].clicks == second[part].clicks).all()
 
 
 @pytest.mark.slow

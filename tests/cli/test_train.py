@@ -60,8 +60,8 @@ def test_people_get_tables_on_stdout_and_progress_on_stderr(cltr):
         "NDCG@5",
         "production",
         "new policy",
-        "Certificate",
-        "worst loss",
+        "Worst case",
+        "points",
     ):
         assert word in done.stdout
     assert "skyline" not in done.stdout

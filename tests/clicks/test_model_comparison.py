@@ -25,14 +25,14 @@ DATASET = tiny_dataset(40)
 SPLITS = ("train", "valid")
 
 
-def simulated(path, users, *, sessions, n=3000, scores=None):
+def simulated(path, users, *, sessions, n=3000, scores=None, splits=SPLITS):
     """A log on the tiny data set."""
     rng = np.random.default_rng(0)
     scores = DATASET.features[:, 1].astype(np.float64) if scores is None else scores
     log = LogFile({}, scores, {}, DATASET.fingerprint)
-    parts = {split: DATASET.part(split) for split in SPLITS}
+    parts = {split: DATASET.part(split) for split in splits}
     arguments = {"n": n, "top_k": 5, "rng": rng}
-    on = {split: scores[DATASET.documents_of(split)] for split in SPLITS}
+    on = {split: scores[DATASET.documents_of(split)] for split in splits}
     if sessions:
         chunks = {
             split: (n, simulate_sessions(part, on[split], users, **arguments))
@@ -61,6 +61,21 @@ def test_both_splits_lie_on_the_data_set_and_a_fifth_is_held_out(tmp_path, sessi
         expected = source.log.statistics[split].impressions
         np.testing.assert_array_equal(source.whole.impressions[rows], expected)
     assert source.whole.impressions[DATASET.documents_of("test")].sum() == 0
+
+
+@pytest.mark.parametrize("sessions", [False, True])
+def test_the_test_part_is_not_fitted_to_and_that_is_said(tmp_path, sessions):
+    alone = simulated(tmp_path / "alone.h5", PositionBased(), sessions=sessions)
+    tested = simulated(
+        tmp_path / "log.h5", PositionBased(), sessions=sessions, splits=(*SPLITS, "test")
+    )
+    assert "test" in tested.log.statistics
+    for mine, other in zip(tested.statistics, alone.statistics, strict=True):
+        np.testing.assert_array_equal(mine.clicks, other.clicks)
+    n = tested.log.statistics["test"].n_interactions
+    for source, unused in ((alone, 0), (tested, n)):
+        report = fit_models(source, [PositionBased()])
+        assert report["n_interactions"]["unused_test"] == unused
 
 
 def test_interactions_and_counts_are_split_alike(tmp_path):

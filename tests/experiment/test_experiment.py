@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cltr.clicks.simulation import simulate_statistics
 from cltr.errors import DataError, UsageError
 from cltr.evaluation.metrics import measure
 from cltr.experiment.components import compose
@@ -19,7 +20,7 @@ from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
 from cltr.training.score_documents import new_module, score
-from cltr.types import LOGGED_SPLITS
+from cltr.types import LOG_PARTS, LOGGED_SPLITS
 from tests import small
 
 PUBLISHED_SEEDS = [
@@ -89,12 +90,12 @@ def test_each_stage_has_a_seed_of_its_own():
 
 
 def test_the_seeds_of_published_numbers_never_change():
-    assert [seed_for(1, stage) for stage in STAGES[:7]] == PUBLISHED_SEEDS
+    assert [seed_for(1, stage) for stage in STAGES[: len(PUBLISHED_SEEDS)]] == PUBLISHED_SEEDS
 
 
 def test_a_stage_without_a_seed_is_a_mistake():
     with pytest.raises(KeyError):
-        seed_for(1, "clicks-test")
+        seed_for(1, "clicks-elsewhere")
 
 
 @pytest.mark.parametrize(
@@ -130,13 +131,30 @@ def test_other_choices_do_not_shift_the_clicks(change):
         np.testing.assert_array_equal(before[split].clicks, after[split].clicks)
 
 
-@pytest.mark.parametrize("split", LOGGED_SPLITS)
+@pytest.mark.parametrize("split", LOG_PARTS)
 def test_the_clicks_of_each_split_have_a_seed_of_their_own(split):
     def draw(*data, rng, **rest):
         return rng.random()
 
-    found = experiment(seed=3).draw(draw)[split]
+    found = experiment(seed=3).draw(draw, LOG_PARTS)[split]
     assert found == np.random.default_rng(seed_for(3, f"clicks-{split}")).random()
+
+
+def test_test_clicks_leave_the_others_as_they_are_to_the_bit():
+    run = experiment(seed=3)
+    found, before = run.simulate(), run.draw(simulate_statistics)
+    assert (list(found), list(before)) == (list(LOG_PARTS), list(LOGGED_SPLITS))
+    for split, part in before.items():
+        for name in ("impressions", "clicks", "displays"):
+            np.testing.assert_array_equal(getattr(found[split], name), getattr(part, name))
+
+
+def test_without_test_queries_there_are_no_test_clicks():
+    n = DATA.n_queries
+    for splits in ({**DATA.splits, "test": (n, n)}, {s: DATA.splits[s] for s in LOGGED_SPLITS}):
+        run = experiment()
+        found = replace(run, dataset=replace(DATA, splits=splits)).simulate()
+        assert list(found) == list(LOGGED_SPLITS)
 
 
 def test_users_change_clicks_but_not_what_is_shown():
@@ -191,9 +209,9 @@ def test_production_may_have_a_scorer_of_its_own():
 
 def test_validation_clicks_come_in_proportion():
     run = experiment(interactions=1200)
-    assert [run.n_displays(split) for split in ("train", "valid")] == [1200, 600]
+    assert [run.n_displays(split) for split in LOG_PARTS] == [1200, 600, 600]
     found = clicks(produce(), interactions=1200)
-    assert [part.n_interactions for part in found.values()] == [1200, 600]
+    assert [part.n_interactions for part in found.values()] == [1200, 600, 600]
     assert experiment(interactions=1).n_displays("valid") == 1
 
 

@@ -286,7 +286,8 @@ def test_yandex_trains_from_start_to_end(tmp_path):
     )
     difference = result["off_policy"]["difference"]
     assert difference["value"] > 2 * difference["standard_error"]
-    assert result["n_interactions"] + result["off_policy"]["n_interactions"] < 35_064
+    valid = open_log(path).statistics["valid"].n_interactions
+    assert result["n_interactions"] + result["off_policy"]["n_interactions"] + valid == 35_064
     assert open_log(path).lists.n_queries == 20
 
 

@@ -50,12 +50,12 @@ def test_columns_are_named_and_kept():
 def test_statistics_are_those_of_the_log_file(tmp_path):
     path = write_parquet(tmp_path / "log.parquet", TABLE)
     ingest_log(LogSource([path], LongReader()), tmp_path / "log.h5")
-    train, valid = (
-        read_statistics(tmp_path / "log.h5", split=split) for split in ("train", "valid")
+    train, valid, test = (
+        read_statistics(tmp_path / "log.h5", split=split) for split in ("train", "valid", "test")
     )
     whole = ClickStatistics.from_log(read_log(path))
     for name in ("impressions", "clicks", "displays"):
-        np.testing.assert_array_equal(getattr(train + valid, name), getattr(whole, name))
+        np.testing.assert_array_equal(getattr(train + valid + test, name), getattr(whole, name))
 
 
 def test_statistics_of_days_on_one_data_set_add_up(tmp_path):

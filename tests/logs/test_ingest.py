@@ -14,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cltr.errors import CltrError, DataError, UsageError
-from cltr.logs.id_coding import Split
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.log_file import open_log, read_sessions
 from cltr.logs.problems import PROBLEMS, parse_actions
 from cltr.logs.published_formats import OpenBanditReader
 from cltr.logs.readers import LongReader
 from cltr.logs.row_batches import batches
+from cltr.logs.splitting import Split
 from cltr.testing import tiny_dataset
+from cltr.types import LOG_PARTS
 from tests import children, plain_logs
 from tests.counting import count_log
 from tests.plain_logs import REAL, count, counted, rows, write_csv
@@ -35,7 +36,11 @@ def ingest(path, *, out=None, reader=None, on=(), **options):
     paths = [path] if isinstance(path, Path) else path
     out = out or paths[0].with_name("log.h5")
     source = LogSource(
-        paths, reader or LongReader(), options.pop("valid", ()), options.pop("production", None)
+        paths,
+        reader or LongReader(),
+        valid=options.pop("valid", ()),
+        production=options.pop("production", None),
+        test=options.pop("test", ()),
     )
     dataset = options.pop("dataset", None)
     chosen = IngestOptions(actions=parse_actions(on), **options)
@@ -54,7 +59,8 @@ def test_every_kind_of_file_gives_the_same_counts(tmp_path, kind):
     impressions, clicks, displays, _ = count(MANY)
     assert counted(log) == (impressions, Counter({k: n for k, n in clicks.items() if n}), displays)
     assert report["problems"] == []
-    assert report["n_interactions"]["train"] + report["n_interactions"]["valid"] == 60
+    assert sum(report["n_interactions"].values()) == 60
+    assert list(report["n_interactions"]) == list(LOG_PARTS)
     assert log.lists.document_ids.tolist() == ["a", "b", "c"]
     assert log.lists.query_ids.tolist() == ["q"]
     assert not log.lists.judged
@@ -392,12 +398,12 @@ def test_production_may_score_documents_whose_ids_are_no_numbers(tmp_path):
 
 
 def split_sessions(path, **split):
-    """Which sessions are for validation."""
+    """Which part of the log each session is in."""
     out = path.with_name("split.h5")
     reader = LongReader(context_columns=["session"], user_column="query", time_column="position")
     ingest(path, out=out, reader=reader, sessions=True, split=Split(**split))
     found = {}
-    for name in ("train", "valid"):
+    for name in open_log(out).statistics:
         for chunk in read_sessions(out, name):
             found |= dict.fromkeys(chunk.context["context_session"].tolist(), name)
     return found
@@ -414,11 +420,13 @@ def test_the_split_is_by_session_and_seed(tmp_path):
 
 def test_users_are_not_split(tmp_path):
     table = [row | {"query": f"u{int(row['session'][1:]) % 12}"} for row in MANY]
-    found = split_sessions(write_csv(tmp_path / "log.csv", table), by="user", share=0.4)
+    found = split_sessions(
+        write_csv(tmp_path / "log.csv", table), by="user", share=0.3, test_share=0.3
+    )
     users = {}
     for session, name in found.items():
         assert users.setdefault(int(session[1:]) % 12, name) == name
-    assert set(users.values()) == {"train", "valid"}
+    assert set(users.values()) == set(LOG_PARTS)
 
 
 def test_the_last_may_be_for_validation(tmp_path):
@@ -426,7 +434,8 @@ def test_the_last_may_be_for_validation(tmp_path):
     path = plain_logs.write_jsonl(tmp_path / "log.jsonl", table)
     reader = LongReader(time_column="when")
     out = tmp_path / "log.h5"
-    report, log = ingest(path, reader=reader, sessions=True, split=Split(share=0.25, by="time"))
+    split = Split(share=0.25, by="time", test_share=0.0)
+    report, log = ingest(path, reader=reader, sessions=True, split=split)
     assert report["n_interactions"] == {"train": 45, "valid": 15}
     times = [float(t) for chunk in read_sessions(out, "valid") for t in chunk.context["time"]]
     assert min(times) == 45.0
@@ -479,7 +488,7 @@ def test_interactions_are_kept_with_their_context(tmp_path):
 def test_gaps_are_empty_ranks_of_interactions(tmp_path):
     table = [row for row in MANY if not (row["session"] == "s3" and row["position"] == 2)]
     ingest(write_csv(tmp_path / "log.csv", table), sessions=True)
-    chunks = [c for split in ("train", "valid") for c in read_sessions(tmp_path / "log.h5", split)]
+    chunks = [c for split in LOG_PARTS for c in read_sessions(tmp_path / "log.h5", split)]
     lists = [row for chunk in chunks for row in chunk.documents.tolist()]
     assert sum(row == [0, -1, 2] for row in lists) == 1
 
@@ -514,6 +523,7 @@ def test_a_log_lies_on_the_documents_of_a_data_set(tmp_path):
     report, log = ingest(write_csv(tmp_path / "log.csv", table), dataset=data, sessions=True)
     impressions, clicks, displays, _ = count(table)
     tested = set(data.part("test").query_ids)
+    assert list(log.statistics) == list(LOG_PARTS)
     for split, part in log.statistics.items():
         lists = data.part(split)
         for q, query in enumerate(lists.query_ids):
@@ -527,8 +537,39 @@ def test_a_log_lies_on_the_documents_of_a_data_set(tmp_path):
         np.testing.assert_array_equal(again.impressions, part.impressions)
         np.testing.assert_array_equal(again.displays, part.displays)
     on_test = sum(n for (query, _, _), n in impressions.items() if query in tested)
-    assert found(report)["test-queries"] == on_test > 0
+    assert found(report)["test-queries"] == on_test == report["impressions"]["test"] > 0
+    (row,) = [row for row in report["problems"] if row["problem"] == "test-queries"]
+    assert row["action"] == "keep"
     assert log.lists is None and log.fingerprint == data.fingerprint
+
+
+def test_interactions_on_test_queries_can_be_dropped_or_refused(tmp_path):
+    data = tiny_dataset()
+    path = write_csv(tmp_path / "log.csv", data_log(data, 200))
+    _, kept = ingest(path, dataset=data)
+    report, dropped = ingest(path, dataset=data, on=["test-queries=drop"])
+    assert list(dropped.statistics) == list(report["clicks"]) == ["train", "valid"]
+    assert report["notes"] == []
+    for split, part in dropped.statistics.items():
+        np.testing.assert_array_equal(part.clicks, kept.statistics[split].clicks)
+    with pytest.raises(DataError, match="impressions on test queries of the data set"):
+        ingest(path, dataset=data, on=["test-queries=refuse"])
+
+
+def test_a_log_without_test_queries_says_so(tmp_path):
+    data = tiny_dataset()
+    tested = set(data.part("test").query_ids.astype(str))
+    table = [row for row in data_log(data, 200) if row["query"] not in tested]
+    report, log = ingest(write_csv(tmp_path / "log.csv", table), dataset=data)
+    assert "test" not in log.statistics and "test" not in report["n_interactions"]
+    assert "nothing was logged on the test queries" in report["notes"][0]
+
+
+@pytest.mark.parametrize("more", [{"split": Split(test_share=0.2)}, {"test": ["t.csv"]}])
+def test_the_test_part_on_a_data_set_is_its_test_queries(tmp_path, more):
+    path = write_csv(tmp_path / "log.csv", MANY)
+    with pytest.raises(UsageError, match="with --data, the test part is what was logged on"):
+        ingest(path, dataset=tiny_dataset(), **more)
 
 
 def test_documents_without_features_are_counted(tmp_path):
@@ -659,8 +700,8 @@ def test_yandex_has_the_counts_of_its_readme(tmp_path):
     assert report["problems"] == []
     rates = [0.257, 0.249, 0.170, 0.154, 0.106, 0.073, 0.069, 0.047, 0.050, 0.045]
     np.testing.assert_allclose(report["click_rate"], rates, atol=5e-4)
-    both = log.statistics["train"] + log.statistics["valid"]
-    assert ((both.impressions > 0).sum(1) > 1).sum() == 538
+    whole = sum((log.statistics[part] for part in ("valid", "test")), log.statistics["train"])
+    assert ((whole.impressions > 0).sum(1) > 1).sum() == 538
 
 
 @needs_real

@@ -15,7 +15,15 @@ from cltr.errors import DataError
 from cltr.files import storage
 from cltr.files.storage import create_h5
 from cltr.interfaces import ClickModel
-from cltr.logs.log_file import LogFile, open_log, read_sessions, write_log, write_sessions
+from cltr.logs.log_file import (
+    LogFile,
+    open_log,
+    read_sessions,
+    read_statistics,
+    write_log,
+    write_sessions,
+)
+from cltr.logs.log_lists import lists_of_log
 from cltr.testing import tiny_dataset
 from cltr.types import ClickLog, ClickStatistics, Dataset
 from tests import children
@@ -221,6 +229,93 @@ def test_a_kill_at_any_write_leaves_no_file_that_opens(path, way, monkeypatch):
 def test_a_log_of_counts_has_no_interactions_to_read(written):
     with pytest.raises(DataError, match=r"holds counts only.*--sessions"):
         next(read_sessions(written))
+
+
+# The test part, which a log may have.
+
+
+TESTED = {"train": 40, "valid": 15, "test": 20}
+
+
+def with_test(path: Path, way: str) -> dict[str, ClickStatistics]:
+    """Write a log with a test part; what it should hold."""
+    drawn = {split: sessions(Talking(), split, n) for split, n in TESTED.items()}
+    offsets = {split: DATA.part(split).offsets for split in TESTED}
+    expected = {split: count_log(chunks, offsets[split]) for split, chunks in drawn.items()}
+    if way == "counts":
+        write_log(path, replace(frame(), statistics=expected))
+    else:
+        chunks = {split: (n, drawn[split]) for split, n in TESTED.items()}
+        write_sessions(path, frame(), chunks, offsets)
+    return expected
+
+
+@pytest.mark.parametrize("way", ["counts", "sessions"])
+def test_a_test_part_comes_back_as_it_was(path, way):
+    expected = with_test(path, way)
+    log = open_log(path, DATA)
+    assert list(log.statistics) == list(TESTED)
+    for split, part in expected.items():
+        assert_same(log.statistics[split], part)
+        assert_same(read_statistics(path, dataset=DATA, split=split), part)
+    if way == "sessions":
+        offsets = DATA.part("test").offsets
+        assert_same(count_log(read_sessions(path, "test", chunk=7), offsets), expected["test"])
+
+
+def test_a_log_without_a_test_part_has_none(written):
+    """As all logs of version 0.1.0."""
+    with h5py.File(written) as file:
+        assert "test" not in file
+    assert list(open_log(written, DATA).statistics) == ["train", "valid"]
+    line = "the log has no test part; it has train and valid"
+    with pytest.raises(DataError, match=line):
+        read_statistics(written, split="test")
+    with pytest.raises(DataError, match=line):
+        next(read_sessions(written, "test"))
+
+
+@pytest.mark.parametrize("name", ["impressions", "clicks", "displays", "offsets"])
+def test_a_test_part_is_whole_or_not_there(path, name):
+    with_test(path, "sessions")
+    with h5py.File(path, "r+") as file:
+        del file[f"test/{name}"]
+    for use in (open_log, lambda path: next(read_sessions(path, "test"))):
+        with pytest.raises(DataError) as caught:
+            use(path)
+        assert f"'test/{name}' is missing; a test part has" in one_line(caught)
+
+
+def test_a_test_part_of_other_ranks_or_lists_is_refused(path):
+    expected = with_test(path, "counts")
+    test = expected["test"]
+    narrow = replace(test, impressions=test.impressions[:, :4], clicks=test.clicks[:, :4])
+    write_log(path, replace(frame(), statistics={**expected, "test": narrow}))
+    with pytest.raises(DataError, match="has length 4; expected 5 to agree"):
+        open_log(path)
+    write_log(path, replace(frame(), statistics={**expected, "test": expected["train"]}))
+    with pytest.raises(DataError, match="its test lists are not those of 'tiny'"):
+        open_log(path, DATA)
+
+
+def test_counts_of_a_test_part_are_checked(path):
+    with_test(path, "counts")
+    change(path, "test/clicks", lambda values: values.__iadd__(100))
+    with pytest.raises(DataError, match="'test' has more clicks than impressions"):
+        open_log(path)
+
+
+@pytest.mark.parametrize("tested", [False, True])
+def test_a_log_that_stands_alone_tests_on_its_own_lists(path, tested):
+    lists = lists_of_log(np.array([0, 2, 3]), np.array(["p", "q"]), np.array(["a", "b", "a"]))
+    chunk = ClickLog(np.array([0, 1]), np.array([[1, 0], [2, -1]]), np.zeros((2, 2), bool))
+    part = ClickStatistics.count(chunk, lists.offsets)
+    names = ("train", "valid", "test") if tested else ("train", "valid")
+    write_log(path, LogFile(dict.fromkeys(names, part), None, lists=lists))
+    found = open_log(path)
+    assert found.lists.splits["test"] == ((0, 2) if tested else (2, 2))
+    assert found.lists.splits["train"] == found.lists.splits["valid"] == (0, 2)
+    assert found.lists.fingerprint == lists.fingerprint
 
 
 # Files that are something else, or not all there.

@@ -7,10 +7,11 @@ import pytest
 
 from cltr.errors import DataError, UsageError
 from cltr.logs.ingest import LogSource, ingest_log
-from cltr.logs.log_file import LogFile, open_log
+from cltr.logs.log_file import LogFile, open_log, write_log
 from cltr.logs.merging import merge_files, merge_logs
 from cltr.logs.readers import LongReader
 from cltr.testing import tiny_dataset
+from cltr.types import LOG_PARTS
 from tests.plain_logs import counted, rows, write_csv, write_jsonl
 
 MONDAY = rows(*([(("a", "b", "c"), ("a",)), (("b", "a"), ())] * 20))
@@ -94,7 +95,7 @@ def test_problems_and_times_add_up(ingest):
     ]
     merged = merge_logs(timed).description
     assert [(row["problem"], row["count"]) for row in merged["problems"]] == [("gaps", 2)]
-    assert merged["interactions"]["time"] == {"train": [2, 9], "valid": [2, 9]}
+    assert merged["interactions"]["time"] == {part: [2, 9] for part in LOG_PARTS}
 
 
 def test_logs_on_one_data_set_are_added(tmp_path):
@@ -120,6 +121,62 @@ def test_logs_on_one_data_set_are_added(tmp_path):
     other = replace(one, fingerprint="another")
     with pytest.raises(DataError, match="log 1 and log 2: lie on different data sets"):
         merge_logs([one, other])
+
+
+def plain_part(log, part):
+    """Impressions, clicks and displays of one part, by the names of queries and documents."""
+    return counted(replace(log, statistics={part: log.statistics[part]}))
+
+
+def test_test_parts_are_added(ingest):
+    monday, tuesday = open_log(ingest("monday", MONDAY)), open_log(ingest("tuesday", TUESDAY))
+    merged = merge_logs([monday, tuesday])
+    assert list(merged.statistics) == list(LOG_PARTS) and merged.description["notes"] == []
+    assert merged.lists.splits["test"] == merged.lists.splits["train"]
+    for part in LOG_PARTS:
+        days = zip(plain_part(monday, part), plain_part(tuesday, part), strict=True)
+        assert plain_part(merged, part) == tuple(one + other for one, other in days)
+
+
+def test_a_log_without_a_test_part_adds_none_and_is_named(ingest, tmp_path):
+    days = [ingest("monday", MONDAY), ingest("tuesday", TUESDAY)]
+    old = open_log(days[0])
+    whole = old.lists.n_queries
+    lists = replace(old.lists, splits={**old.lists.splits, "test": (whole, whole)})
+    parts = {part: old.statistics[part] for part in ("train", "valid")}
+    write_log(days[0], replace(old, statistics=parts, lists=lists))
+    report = merge_files(days, tmp_path / "days.h5")
+    merged = open_log(tmp_path / "days.h5")
+    assert plain_part(merged, "test") == plain_part(open_log(days[1]), "test")
+    assert report["notes"] == [f"the test part leaves out logs that have none: {days[0]}"]
+    neither = merge_logs([open_log(days[0])] * 2)
+    assert list(neither.statistics) == ["train", "valid"]
+    assert neither.lists.splits["test"] == (whole, whole)
+    assert neither.description["notes"] == [
+        "the log has no test part: none of the merged logs has one"
+    ]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_test_parts_on_one_data_set_are_added(tmp_path, first):
+    data, log = tiny_dataset(), tmp_path / "log.h5"
+    table = []
+    for query, name in enumerate(data.query_ids.tolist()):
+        ids = data.document_ids[data.offsets[query] : data.offsets[query + 1]].tolist()
+        table += [
+            row | {"session": f"{name} {row['session']}"}
+            for row in rows((ids[:4], ids[:1]), query=str(name))
+        ]
+    ingest_log(LogSource([write_csv(tmp_path / "log.csv", table)], LongReader()), log, dataset=data)
+    one = open_log(log, data)
+    none = replace(one, statistics={part: one.statistics[part] for part in ("train", "valid")})
+    merged = merge_logs([one, none] if first else [none, one])
+    np.testing.assert_array_equal(merged.statistics["test"].clicks, one.statistics["test"].clicks)
+    np.testing.assert_array_equal(
+        merged.statistics["train"].clicks, 2 * one.statistics["train"].clicks
+    )
+    name = "log 2" if first else "log 1"
+    assert merged.description["notes"][0].endswith(f"that have none: {name}")
 
 
 def test_what_cannot_be_merged_is_one_line(ingest, tmp_path):

@@ -1,0 +1,85 @@
+"""How the interactions of a log are split into training, validation and test."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from cltr.errors import UsageError
+from cltr.logs.table_files import quoted
+
+FILE_PART = "part of the file"
+"""Column of ``raw``: the part of the log that a file is for, where files are given by part."""
+USUAL_TEST_SHARE = 0.1
+_BUCKETS = 2**32
+
+
+@dataclass(frozen=True)
+class Split:
+    """How interactions are split into the parts of a log."""
+
+    share: float = 0.2
+    """Of the interactions that are for validation."""
+    by: Literal["interaction", "user", "time", "files"] = "interaction"
+    seed: int = 1
+    test_share: float | None = None
+    """Of the interactions that are for testing; None is :attr:`tested`'s own choice."""
+
+    def __post_init__(self) -> None:
+        """Refuse shares that leave nothing."""
+        if self.test_share and self.share + self.test_share >= 1:
+            raise UsageError(
+                f"--valid-share {self.share:g} and --test-share {self.test_share:g} leave no "
+                "interactions for training; make one of them smaller"
+            )
+
+    @property
+    def tested(self) -> float:
+        """Share for testing: a tenth by default, less where validation takes over 80 %.
+
+        Example:
+            >>> Split().tested, Split(share=0.9).tested, Split(test_share=0.3).tested
+            (0.1, 0.05, 0.3)
+        """
+        if self.test_share is not None:
+            return self.test_share
+        return min(USUAL_TEST_SHARE, round((1 - self.share) / 2, 12))
+
+    def column(self, columns: Mapping[str, str]) -> str:
+        """SQL of each row's part of the log: 0 training, 1 validation, 2 test.
+
+        The same seed gives the same parts. The validation interactions do not depend on the share
+        that is for testing, unless they are split by time.
+        """
+        if self.by == "files":
+            return quoted(FILE_PART)
+        drawn = self._drawn(columns)
+        if FILE_PART not in columns:
+            return drawn
+        return f"CASE {quoted(FILE_PART)} WHEN 2 THEN 2 ELSE {drawn} END"
+
+    def _drawn(self, columns: Mapping[str, str]) -> str:
+        for name in ("user", "time"):
+            if self.by == name and name not in columns:
+                raise UsageError(
+                    f"--split-by {name} needs to know {name}s; name them with --{name}-column"
+                )
+        whose = {"interaction": "session", "user": '"user"'}.get(self.by, "")
+        if not whose or (whose == "session" and "session" not in columns):
+            return "0"  # decided later, by time or one by one
+        drawn = f"hash({whose}, {self.seed}) % {_BUCKETS}"
+        valid, test = (round(s * _BUCKETS) for s in (self.share, self.share + self.tested))
+        return f"CASE WHEN {drawn} < {valid} THEN 1 WHEN {drawn} < {test} THEN 2 ELSE 0 END"
+
+    def cuts(self) -> str:
+        """SQL of two times that split ``times``: after ``early`` validation, after ``late`` tests.
+
+        Where times are so coarse that nothing would lie between them, ``late`` is missing and the
+        last interactions are for validation, unless a share for testing was asked for.
+        """
+        late = "late" if self.test_share is not None else "nullif(late, early)"
+        shares = (round(1 - self.share - self.tested, 12), round(1 - self.tested, 12))
+        early_cut, late_cut = (f"quantile_disc(began, {share})" for share in shares)
+        return (
+            f"SELECT early, {late} AS late FROM "
+            f"(SELECT {early_cut} AS early, {late_cut} AS late FROM times)"
+        )
