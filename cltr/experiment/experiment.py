@@ -14,7 +14,7 @@ import numpy as np
 
 from cltr.clicks.simulation import simulate_statistics
 from cltr.data import loading
-from cltr.errors import DataError
+from cltr.errors import CltrError, DataError
 from cltr.evaluation.certificate import Basis
 from cltr.evaluation.judgement import certificates, label_metrics
 from cltr.evaluation.metrics import MetricValues
@@ -220,18 +220,19 @@ class Experiment:
         seed = seed_for(self.config.seed, "reward")
         reward.fit(data["train"], self.components.click_model, seed=seed)
         limit = self.config.propensity_clip(data["train"].statistics.n_interactions)
-        rewards = {
-            split: Rewards(
-                part.dataset,
-                reward.mu(part, propensity_clip=min(1.0, limit) if split == "train" else 0.0),
-                part.exposure,
-                part.statistics.query_weights,
-                reward.name,
-                part.statistics,
-                split,
+        rewards = {}
+        for split, part in data.items():
+            clip = min(1.0, limit) if split == "train" else 0.0
+            try:
+                values = reward.mu(part, propensity_clip=clip)
+            except CltrError:
+                if split != "test":  # a reward may know nothing of queries it was not fitted to
+                    raise
+                continue
+            shares = part.statistics.query_weights
+            rewards[split] = Rewards(
+                part.dataset, values, part.exposure, shares, reward.name, part.statistics, split
             )
-            for split, part in data.items()
-        }
         if not self.config.log:
             return rewards
         return hold_out(rewards, seed=seed_for(self.config.seed, "held-out"))

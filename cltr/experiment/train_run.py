@@ -9,6 +9,7 @@ from cltr.experiment.alerts import alerts_of, warnings_of
 from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment, Learned
+from cltr.experiment.other_models import gains_by_model, sign_sentence
 from cltr.experiment.progress import Progress
 from cltr.experiment.provenance import (
     RANKS,
@@ -65,22 +66,31 @@ def _run(
 ) -> dict[str, Any]:
     began = time.perf_counter()
     experiment, log = _begin(config, components, dataset, progress)
+    clicks = log.statistics if log else experiment.simulate()
     outcome = experiment.run(
-        log.statistics if log else None,
+        clicks,
         skyline=config.skyline and dataset.judged,
         state=folder.load_checkpoint(),
         on_epoch=_Saver(folder),
     )
     learned, rewards = outcome.learned, outcome.rewards
     _save(folder, experiment, learned)
+    alerts = alerts_of(rewards, outcome.judged)
+    warnings = warnings_of(components, rewards, outcome.judged, log=config.log)
+    others: list[dict[str, Any]] = []
+    if components.reward.corrects_bias and (log or warnings):
+        others = gains_by_model(experiment, learned.module, clicks)
+        difference = outcome.judged["off_policy"]["difference"]
+        alerts += sign_sentence(components.click_model.name, difference, others)
     result = {
         **describe(config, components),
         "exposure": rewards["train"].exposure.source,
         "users": log.users if log else components.users.name,
         "n_interactions": rewards["train"].n_interactions,
         "assumptions": list(log.assumptions) if log else [],
-        "alerts": alerts_of(rewards, outcome.judged),
-        "warnings": warnings_of(components, rewards, outcome.judged, log=config.log),
+        "alerts": alerts,
+        "warnings": warnings,
+        "other_click_models": others,
         **outcome.judged,
         "clip_fraction": learned.clip_fraction,
         "unsupported_documents": learned.unsupported,

@@ -30,7 +30,7 @@ class Remembered(RewardFunction):
         self.values = values
 
     def mu(self, data, *, propensity_clip=0.0):
-        return self.values[data.dataset.n_documents]
+        return self.values[data.dataset.first_document]
 
 
 def config(**values):
@@ -63,8 +63,8 @@ def experiment(chosen, components=None) -> Experiment:
 def fitted(name: str) -> Remembered:
     run = experiment(config(reward={"name": name}))
     rewards = run.reward(clicks())
-    values = {part.dataset.n_documents: part.values for part in rewards.values()}
-    assert len(values) == 2
+    values = {part.dataset.first_document: part.values for part in rewards.values()}
+    assert len(values) == 3
     return Remembered(run.components.reward, values)
 
 

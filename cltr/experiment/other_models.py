@@ -1,0 +1,95 @@
+"""Does the sign of the gain depend on the click model?
+
+The gain of a policy is estimated under an assumed click model. Here the affine click models that
+can be fitted to counts are fitted to the training clicks, and the same gain is estimated with each
+of them, on the same test clicks. If the sign differs between them, the log does not tell whether
+the policy is better.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cltr.clicks.models import PositionBased, TrustBias
+from cltr.errors import CltrError
+from cltr.evaluation.off_policy import off_policy_values
+from cltr.experiment.components import build
+from cltr.experiment.experiment import Clicks, Experiment
+from cltr.experiment.run_log import cut_clicks
+from cltr.experiment.seeds import seed_for
+from cltr.interfaces import ClickModel
+
+if TYPE_CHECKING:
+    import torch
+
+CANDIDATES = (PositionBased, TrustBias)
+
+
+def gains_by_model(
+    experiment: Experiment, module: "torch.nn.Module", clicks: Clicks
+) -> list[dict[str, Any]]:
+    """The gain on test clicks under each click model that can be fitted to the training clicks.
+
+    A model that did not converge, or cannot be fitted, is left out.
+
+    Args:
+        experiment: of the run.
+        module: the learned policy's.
+        clicks: of the run, by split.
+    """
+    cut = cut_clicks(clicks, experiment.config.top_k)
+    served = experiment.serve(module)
+    found = []
+    for model in _fitted(experiment, cut):
+        components = experiment.components.replace(
+            click_model=model, reward=build("reward", experiment.config.reward)
+        )
+        try:
+            rewards = replace(experiment, components=components).reward(clicks)
+        except CltrError:  # a reward that cannot use this model
+            continue
+        reported = rewards.get("test", rewards["valid"])
+        values = off_policy_values(
+            served[reported.split],
+            reported,
+            experiment.rank_weights,
+            trained_on=rewards["train"],
+            seed=seed_for(experiment.config.seed, "held-out"),
+        )
+        found.append({"click_model": f"{model.name}, fitted", **values["difference"]})
+    return found
+
+
+def _fitted(experiment: Experiment, clicks: Clicks) -> Iterator[ClickModel]:
+    for kind in CANDIDATES:
+        model = kind()
+        try:
+            parameters = model.fit(clicks["train"], experiment.logging["train"].dataset)
+        except CltrError:
+            continue
+        if parameters.convergence.converged:
+            yield model
+
+
+def sign_sentence(
+    assumed: str, difference: Mapping[str, Any], others: list[dict[str, Any]]
+) -> list[str]:
+    """A sentence if fitted click models do not agree with the assumed one on the sign.
+
+    Args:
+        assumed: the click model of the run.
+        difference: the gain under it.
+        others: of :func:`gains_by_model`.
+
+    Example:
+        >>> other = {"click_model": "pbm, fitted", "value": -0.1}
+        >>> sign_sentence("trust-bias", {"value": 0.3}, [other])[0][:60]
+        'The log does not tell whether the new policy is better: the '
+    """
+    if not any(one["value"] * difference["value"] < 0 for one in others):
+        return []
+    told = "; ".join(f"{one['value']:+.4f} with '{one['click_model']}'" for one in others)
+    return [
+        "The log does not tell whether the new policy is better: the estimated gain is "
+        f"{difference['value']:+.4f} with the click model '{assumed}', but {told}."
+    ]
