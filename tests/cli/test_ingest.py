@@ -71,6 +71,10 @@ def test_another_format_and_its_options(cltr, here):
         (["log.csv", "--on", "gaps=mend"], 2, "expected problem=keep, drop or refuse"),
         (["log.csv", "--format", "ubi"], 1, "is neither ubi_queries"),
         (["log.csv", "--split-by", "user"], 2, "--split-by user needs to know users"),
+        (["log.csv", "--test-share", "1"], 2, "1.0 is not in the range 0<=x<1"),
+        (["log.csv", "--test-share", "0.9"], 2, "leave no interactions for training"),
+        (["log.csv", "--test-share", "0.1", "--valid", "v.csv"], 2, "give files with test inter"),
+        (["log.csv", "--test-share", "0.1", "--data", "demo"], 2, "on the data set's test queries"),
         (["log.csv", "--memory", "lots"], 2, "--memory lots: expected a size such as 4GB"),
         (["log.csv", "--data", "nothing.h5"], 1, "nothing.h5: no such file"),
         (["log.csv", "--data", "demo"], 1, "no document of the log is in"),
@@ -132,3 +136,27 @@ def test_log_files_are_merged(cltr, here):
 )
 def test_merging_takes_logs_as_they_are(refused, words, line):
     assert refused("ingest", *words, "--out", "days.h5", code=2).startswith(line)
+
+
+def test_the_parts_of_a_log_are_shown(cltr, here):
+    write_csv(here / "log.csv", LOG)
+    shown = cltr("ingest", "log.csv", "--out", "log.h5", "--test-share", "0.3").stdout
+    n = {name: part.n_interactions for name, part in open_log(here / "log.h5").statistics.items()}
+    text = f"{n['train']} training, {n['valid']} validation and {n['test']} test interactions"
+    assert text in " ".join(shown.split())
+    shown = cltr("ingest", "log.csv", "--out", "log.h5", "--test-share", "0").stdout
+    n = {name: part.n_interactions for name, part in open_log(here / "log.h5").statistics.items()}
+    text = f"{n['train']} training and {n['valid']} validation interactions"
+    assert text in " ".join(shown.split()) and "note:" not in shown
+
+
+def test_parts_from_files(cltr, here):
+    for name in ("log", "valid", "test"):
+        write_csv(here / f"{name}.csv", [row | {"session": name + row["session"]} for row in LOG])
+    words = ["--valid", "valid.csv", "--out", "log.h5", "--json"]
+    report = json.loads(cltr("ingest", "log.csv", "--test", "test.csv", *words).stdout)
+    assert report["n_interactions"] == {"train": 60, "valid": 60, "test": 60}
+    assert report["notes"] == []
+    assert (
+        "no test files (--test)" in json.loads(cltr("ingest", "log.csv", *words).stdout)["notes"][0]
+    )

@@ -12,6 +12,7 @@ from cltr.data.importing import save_dataset
 from cltr.errors import CltrError, DataError, OptionError, UsageError
 from cltr.experiment import evaluate_run, train_run
 from cltr.experiment.config import resolve
+from cltr.experiment.run_log import open_run_log, own_data
 from cltr.logs.ingest import LogSource, ingest_log
 from cltr.logs.log_file import LogFile, open_log, write_log
 from cltr.logs.log_lists import lists_of_log
@@ -19,7 +20,7 @@ from cltr.logs.published_formats import OpenBanditReader
 from cltr.logs.readers import LongReader
 from cltr.policies import PlackettLuce
 from cltr.testing import tiny_dataset
-from tests.plain_logs import REAL
+from tests.plain_logs import REAL, rows, write_csv
 
 needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the click logs are not there")
 QUERIES, DOCUMENTS = 30, 6
@@ -275,6 +276,34 @@ def test_a_table_scores_the_documents_of_each_split(counted_log):
 
 
 # The real logs.
+
+
+def test_a_document_that_only_the_test_part_shows_has_exposure(tmp_path):
+    """Production showed it, so counted exposure knows it; its clicks do not reach training."""
+    shown = {"log": "abc", "test": "zab"}
+    paths = {
+        name: write_csv(
+            tmp_path / f"{name}.csv",
+            [
+                row | {"session": name + row["session"]}
+                for row in rows(*([(tuple(documents), documents[0])] * 60))
+            ],
+        )
+        for name, documents in shown.items()
+    }
+    path = tmp_path / "log.h5"
+    ingest_log(LogSource([paths["log"]], LongReader(), test=[paths["test"]]), path)
+    chosen = config(path, top_k=3, training={"epochs": 3})
+    data = own_data(chosen)
+    log = open_run_log(chosen, data, PositionBased())
+    (new,) = np.flatnonzero(data.document_ids == "z")
+    assert log.production.rank_distribution[new].tolist() == [0.5, 0.0, 0.0]
+    for split in ("train", "valid"):
+        assert log.statistics[split].impressions[new].sum() == 0
+    result = train_run.train(chosen, out=tmp_path / "run")
+    tested = log.statistics["test"].n_interactions
+    assert (result["n_interactions"] + result["off_policy"]["n_interactions"], tested) == (60, 60)
+    assert result["certificate"]["test"] == result["certificate"]["train"]
 
 
 @needs_real

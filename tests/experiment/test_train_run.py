@@ -292,7 +292,8 @@ def test_a_log_holds_what_its_description_says(tmp_path, sessions, small_data):
     train, valid = log.statistics["train"], log.statistics["valid"]
     assert (train.n_interactions, valid.n_interactions) == (2000, 1000)
     assert result["n_interactions"] == 2000
-    assert result["clicks"] == {"train": int(train.clicks.sum()), "valid": int(valid.clicks.sum())}
+    clicks = {name: int(part.clicks.sum()) for name, part in log.statistics.items()}
+    assert result["clicks"] == clicks and list(clicks) == ["train", "valid", "test"]
     assert result["impressions"]["train"] == int(train.impressions.sum())
     rates = train.clicks.sum(0) / train.impressions.sum(0)
     assert result["click_rate"] == pytest.approx(rates.tolist(), abs=1e-6)
