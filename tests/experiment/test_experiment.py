@@ -302,8 +302,8 @@ def test_propensities_are_clipped_on_training_clicks_alone(values, limit):
     assert fitted[2] == seed_for(1, "reward")
     assert fitted[0].dataset.n_queries == DATA.part("train").n_queries
     queries = [data.dataset.n_queries for data, _ in listening.calls]
-    assert queries == [DATA.part("train").n_queries, DATA.part("valid").n_queries]
-    assert [clip for _, clip in listening.calls] == [pytest.approx(limit), 0.0]
+    assert queries == [DATA.part(split).n_queries for split in ("train", "valid", "test")]
+    assert [clip for _, clip in listening.calls] == [pytest.approx(limit), 0.0, 0.0]
 
 
 def test_logging_weights_are_never_clipped():
