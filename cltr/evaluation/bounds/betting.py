@@ -37,7 +37,8 @@ def betting_lower(terms: Floats, limits: Limits, *, confidence: float, seed: int
     mean. If the terms are independent but have different means (the queries of this log), the
     shuffled bound missed no more often than it may in all cases that were enumerated; there is no
     proof. **Not valid** for terms that share a session or a query: use
-    :func:`cluster_betting_lower`.
+    :func:`cluster_betting_lower`. The bets follow the terms, so in some samples wider limits or
+    more confidence give a slightly higher bound; it is valid all the same.
 
     Args:
         terms: X, one per interaction, ``[terms]``.

@@ -29,8 +29,8 @@ def running_bounds(terms: Floats, limits: Limits, *, confidence: float) -> Runni
     .. math:: \frac{1}{t} \min_k \frac{\ln(2 / (\alpha s_k)) + \psi(\lambda_k) \hat V_t}{\lambda_k},
               \qquad \psi(\lambda) = -\ln(1 - \lambda) - \lambda.
 
-    Each rate :math:`\lambda_k` gives a bound that holds at all times but for a share
-    :math:`\alpha s_k / 2` of cases and side, and the shares add up to 1.
+    The bound of rate :math:`\lambda_k` fails at some time with probability at most
+    :math:`\alpha s_k / 2` on each side, and the shares :math:`s_k` add up to 1.
 
     **Valid** at every look and under every stopping rule, if each term lies within limits that were
     fixed beforehand. The terms may depend on earlier ones, and their mean may drift: the bounds are
@@ -49,8 +49,8 @@ def running_bounds(terms: Floats, limits: Limits, *, confidence: float) -> Runni
         (array([0.   , 0.28 , 0.374]), array([1.   , 0.52 , 0.426]))
 
     References: Howard, Ramdas, McAuliffe and Sekhon, Time-uniform, nonparametric, nonasymptotic
-    confidence sequences, Annals of Statistics 2021, Theorem 4 (with a union over rates in place
-    of the stitched boundary; it is tighter).
+    confidence sequences, Annals of Statistics 2021, Theorem 4 (here with a union over rates in
+    place of the stitched boundary: nothing to tune).
     """
     scaled, level = limits.scale(terms), miss_level(confidence)
     counted = np.arange(1.0, len(scaled) + 1.0)

@@ -37,7 +37,7 @@ def smoothed_lower(terms: Floats, *, rate: float, confidence: float, low: float 
 
     **Valid** at every sample size for independent terms, if the rate was fixed before they were
     seen and no term can be less than ``low``. No upper limit is needed, so weights need no clip.
-    The terms may have different means. There is no upper bound of this kind.
+    The terms may have different means. It bounds the mean from below only.
 
     Example:
         >>> round(smoothed_lower(np.full(1000, 0.5), rate=0.1, confidence=0.95), 3)
@@ -45,8 +45,8 @@ def smoothed_lower(terms: Floats, *, rate: float, confidence: float, low: float 
 
     References: Sakhi, Aouali, Alquier and Chopin, Logarithmic smoothing, arXiv 2405.14335.
     """
-    cost = -np.log(miss_level(confidence)) / (rate * len(checked_terms(terms)))
-    return smoothed_mean(terms, rate=rate, low=low) - float(cost)
+    mean, n = smoothed_mean(terms, rate=rate, low=low), np.size(terms)
+    return mean + float(np.log(miss_level(confidence))) / (rate * n)
 
 
 def smoothing_rate(second_moment: float, n_terms: int, *, confidence: float) -> float:

@@ -359,6 +359,8 @@ def test_other_wrong_input_is_refused():
         smoothed_mean(np.array([1.0]), rate=0.5, low=-2.0)
     with pytest.raises(DataError, match="less than the lower limit"):
         smoothed_lower(np.array([-1.0]), rate=0.1, confidence=0.9)
+    with pytest.raises(OptionError, match="rate is 0"):
+        smoothed_lower(np.ones(2), rate=0.0, confidence=0.9)
     with pytest.raises(DataError, match="no terms"):
         smoothed_lower(np.array([]), rate=0.1, confidence=0.9)
     with pytest.raises(DataError, match="3 p-values but 2 comparisons"):

@@ -20,6 +20,7 @@ from cltr.evaluation.bounds import (
     t_interval,
     wild_interval,
 )
+from cltr.evaluation.bounds.betting import smallest_kept
 from cltr.evaluation.bounds.clusters import DOMINANT_SHARE, FEW_EFFECTIVE_CLUSTERS
 from cltr.evaluation.bounds.wild import WEBB
 
@@ -167,6 +168,43 @@ def test_betting_on_clusters_of_one_is_betting_on_terms():
     )
     assert found == pytest.approx(betting_lower(terms, UNIT, confidence=0.9, seed=3))
     assert found < terms[order.permutation(40)].mean()
+
+
+def cluster_capital_as_written(mean, sums, counts, level):
+    """Bets on sum - mean * count, cluster by cluster: the largest logarithm of the capital."""
+    log_goal, variance, total, largest = np.log(1 / level), 1 / 4, 0.0, -np.inf
+    deviations = 0.0
+    for i in range(1, len(sums) + 1):
+        bet = min(np.sqrt(2 * log_goal / (len(sums) * variance)), 0.5 / mean)
+        total += np.log(1 + bet * (sums[i - 1] - mean * counts[i - 1]))
+        largest = max(largest, total)
+        typical = (1 + counts[:i].sum()) / (i + 1)
+        running_mean = (typical / 2 + sums[:i].sum()) / (typical + counts[:i].sum())
+        deviations += (sums[i - 1] - running_mean * counts[i - 1]) ** 2
+        variance = (typical**2 / 4 + deviations) / (i + 1)
+    return largest
+
+
+def test_cluster_betting_is_the_smallest_mean_that_the_formula_keeps():
+    rng = np.random.default_rng(4)
+    counts = rng.integers(1, 9, 200) / 8
+    sums = counts * rng.beta(1.0, 4.0, 200)
+    low = smallest_kept(sums, counts, level=0.1)
+    assert 0 < low < 1
+    assert cluster_capital_as_written(low, sums, counts, 0.1) >= np.log(1 / 0.1) - 1e-9
+    assert cluster_capital_as_written(low + 1e-8, sums, counts, 0.1) < np.log(1 / 0.1)
+
+
+def test_the_largest_count_sets_the_scale_of_cluster_betting():
+    counts = np.random.default_rng(5).integers(1, 4, 80).astype(float)
+    sums = counts * np.random.default_rng(6).random(80)
+    order = np.random.default_rng(0).permutation(80)
+    expected = smallest_kept(sums[order] / 7, counts[order] / 7, level=1 - 0.9)
+    totals = ClusterTotals(2 * sums - counts, counts)
+    found = cluster_betting_lower(
+        totals, Limits(-1.0, 1.0), largest_count=7, confidence=0.9, seed=0
+    )
+    assert found == pytest.approx(2 * expected - 1)
 
 
 def test_the_upper_cluster_bound_mirrors_the_lower():
