@@ -14,7 +14,7 @@ import numpy as np
 
 from cltr.clicks.simulation import simulate_statistics
 from cltr.data import loading
-from cltr.errors import CltrError, DataError
+from cltr.errors import DataError
 from cltr.evaluation.certificate import Basis
 from cltr.evaluation.judgement import certificates, label_metrics
 from cltr.evaluation.metrics import MetricValues
@@ -25,7 +25,9 @@ from cltr.experiment.held_out import hold_out
 from cltr.experiment.initial_model import start_module
 from cltr.experiment.label_training import train_production, train_skyline
 from cltr.experiment.library_setup import set_up_libraries
+from cltr.experiment.outcome import Learned, Outcome
 from cltr.experiment.progress import Progress
+from cltr.experiment.reward_clicks import reward_clicks
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
 from cltr.exposure.exposure import counted_exposure, exposure_of
@@ -54,27 +56,6 @@ if TYPE_CHECKING:
 Drawn = TypeVar("Drawn")
 Clicks = Mapping[str, ClickStatistics]
 """Clicks by split."""
-
-
-@dataclass(frozen=True)
-class Learned:
-    """A trained policy, and what training says of it."""
-
-    module: "torch.nn.Module"
-    state: TrainingState
-    clip_fraction: float | None
-    """Share of the rewarded documents that the estimator's bound stopped; None without a bound."""
-    unsupported: int | None
-    """Documents that the estimator's bound leaves out; None without such a bound."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run gives: the policy, the rewards that it learned from, and its values."""
-
-    learned: Learned
-    rewards: dict[str, Rewards]
-    judged: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -216,23 +197,7 @@ class Experiment:
         ("test") are seen by nothing else; see :func:`cltr.experiment.held_out.hold_out`.
         """
         self.progress.stage("rewards")
-        reward, data = self.components.reward, self.observe(clicks)
-        seed = seed_for(self.config.seed, "reward")
-        reward.fit(data["train"], self.components.click_model, seed=seed)
-        limit = self.config.propensity_clip(data["train"].statistics.n_interactions)
-        rewards = {}
-        for split, part in data.items():
-            clip = min(1.0, limit) if split == "train" else 0.0
-            try:
-                values = reward.mu(part, propensity_clip=clip)
-            except CltrError:
-                if split != "test":  # a reward may know nothing of queries it was not fitted to
-                    raise
-                continue
-            shares = part.statistics.query_weights
-            rewards[split] = Rewards(
-                part.dataset, values, part.exposure, shares, reward.name, part.statistics, split
-            )
+        rewards = reward_clicks(self.config, self.components, self.observe(clicks))
         if not self.config.log:
             return rewards
         return hold_out(rewards, seed=seed_for(self.config.seed, "held-out"))

@@ -8,8 +8,9 @@ from cltr.errors import CltrError, UsageError
 from cltr.experiment.alerts import alerts_of, warnings_of
 from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import RunConfig
-from cltr.experiment.experiment import Experiment, Learned
+from cltr.experiment.experiment import Experiment
 from cltr.experiment.other_models import gains_by_model, sign_sentence
+from cltr.experiment.outcome import Learned
 from cltr.experiment.progress import Progress
 from cltr.experiment.provenance import (
     RANKS,
