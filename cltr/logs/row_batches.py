@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -31,9 +32,16 @@ def batches(
     try:
         with pyarrow.RecordBatchReader.from_stream(rows) as reader:
             for batch in reader:
-                yield {name: batch[name].to_numpy() for name in columns}
+                yield {name: _values(batch.column(name), kind) for name, kind in columns.items()}
     except (pyarrow.ArrowException, OSError) as error:
         raise _duckdb_error(str(error)) from error
+
+
+def _values(column: Any, kind: str) -> NDArray[Any]:
+    """The memory of a column without missing values; ``to_numpy`` would import pandas for it."""
+    if not len(column):
+        return np.zeros(0, kind)
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
 
 
 def _duckdb_error(text: str) -> Exception:

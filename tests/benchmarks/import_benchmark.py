@@ -25,7 +25,7 @@ def task(path, out):
     load_svmlight_file(path, dtype=np.float32, query_id=True)
 """,
     "cltr, read": """
-from cltr.importing.svmlight import read_svmlight
+from cltr.data.svmlight import read_svmlight
 def task(path, out):
     for rows in read_svmlight(path):
         pass
