@@ -31,17 +31,17 @@ def task(path, out):
         pass
 """,
     "cltr, import": """
-from cltr.datasets import import_dataset
+from cltr.data.importing import import_dataset
 def task(path, out):
     import_dataset([], out, train=[path])
 """,
     "cltr, import, normalised": """
-from cltr.datasets import import_dataset
+from cltr.data.importing import import_dataset
 def task(path, out):
     import_dataset([], out, train=[path], normalize="log1p-z-score")
 """,
     "cltr, open": """
-from cltr.datasets import open_dataset
+from cltr.data.importing import open_dataset
 def task(path, out):
     open_dataset(out)
 """,
