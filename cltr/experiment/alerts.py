@@ -32,10 +32,33 @@ def _mean_shown(rewards: Rewards) -> float:
     return float(shown @ rewards.values / max(shown.sum(), 1)) if shown.any() else 0.0
 
 
+def misfit_of(components: Components, rewards: Mapping[str, Rewards]) -> dict[str, Any] | None:
+    """What validation clicks say of the click model; None if the reward does not rely on it.
+
+    Args:
+        components: of the run.
+        rewards: the validation clicks are asked.
+    """
+    held_out = rewards["valid"].statistics
+    if not components.reward.corrects_bias or held_out is None:
+        return None
+    verdict = judge_clicks(components.click_model, held_out)
+    if verdict is None:
+        return None
+    return {
+        "tested": verdict.tested,
+        "rejected": verdict.rejected,
+        "p_value": verdict.p_value,
+        "size": verdict.size,
+        "standard_error": verdict.standard_error,
+        "finding": str(verdict) if verdict.tested else verdict.finding,
+    }
+
+
 def warnings_of(
     components: Components,
-    rewards: Mapping[str, Rewards],
-    judged: Mapping[str, Any],
+    misfit: Mapping[str, Any] | None,
+    certificate: Mapping[str, Any],
     *,
     log: str = "",
 ) -> list[str]:
@@ -43,20 +66,18 @@ def warnings_of(
 
     Args:
         components: of the run.
-        rewards: the validation clicks are asked.
-        judged: for the numbers of the certificate.
+        misfit: of :func:`misfit_of`.
+        certificate: of what is served now.
         log: the log of the run; empty if clicks were simulated.
     """
-    reward, model, held_out = components.reward, components.click_model, rewards["valid"].statistics
-    if not reward.corrects_bias or held_out is None:
+    model, reward, estimator = components.click_model, components.reward, components.estimator
+    if misfit is None:
         return []
-    verdict = judge_clicks(model, held_out)
-    if verdict is not None and not verdict.tested:
-        return [f"The clicks did not test the click model '{model.name}': {verdict.finding}."]
-    if verdict is None or not verdict.rejected:
+    if not misfit["tested"]:
+        return [f"The clicks did not test the click model '{model.name}': {misfit['finding']}."]
+    if not misfit["rejected"]:
         return []
-    estimator = components.estimator
-    limit = limit_sentence(estimator.guarantee, estimator.name, judged["certificate"])
+    limit = limit_sentence(estimator.guarantee, estimator.name, certificate)
     remedy = (
         f"Fit a click model to this log: cltr fit --log {log}"
         if log
@@ -64,5 +85,5 @@ def warnings_of(
     )
     return [
         f"The clicks contradict the click model '{model.name}', on which the reward "
-        f"'{reward.name}' relies: {verdict}. {limit} {remedy}"
+        f"'{reward.name}' relies: {misfit['finding']}. {limit} {remedy}"
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cltr.data import loading
 from cltr.errors import CltrError
 from cltr.evaluation.certificate import blend_for_loss
+from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.components import compose
 from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
@@ -74,14 +75,32 @@ def evaluate(
         **describe(config, components),
         **{
             key: earlier[key]
-            for key in ("exposure", "users", "n_interactions", "assumptions", "alerts", "warnings")
+            for key in ("exposure", "users", "n_interactions", "assumptions")
             if key in earlier
         },
+        **_told(experiment, earlier, rewards, judged),
         "data": data or config.data,
         **judged,
         "blend": blend,
         "run": str(path),
     }
+
+
+def _told(
+    experiment: Experiment,
+    earlier: Mapping[str, Any],
+    rewards: Mapping[str, Rewards] | None,
+    judged: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Alerts and warnings about what is served now, from the clicks or from the run's own test."""
+    components, log = experiment.components, experiment.config.log
+    if rewards is None and "misfit" not in earlier and earlier.get("warnings"):
+        old = "This run was made by version 0.1, which warned of the click model. Train again."
+        return {"alerts": [], "warnings": [old], "misfit": None}
+    misfit = earlier.get("misfit") if rewards is None else misfit_of(components, rewards)
+    alerts = earlier.get("alerts", []) if rewards is None else alerts_of(rewards, judged)
+    warnings = warnings_of(components, misfit, judged["certificate"], log=log)
+    return {"alerts": alerts, "warnings": warnings, "misfit": misfit}
 
 
 def _blend(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cltr.errors import CltrError, UsageError
-from cltr.experiment.alerts import alerts_of, warnings_of
+from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
@@ -77,7 +77,9 @@ def _run(
     learned, rewards = outcome.learned, outcome.rewards
     _save(folder, experiment, learned)
     alerts = alerts_of(rewards, outcome.judged)
-    warnings = warnings_of(components, rewards, outcome.judged, log=config.log)
+    misfit = misfit_of(components, rewards)
+    certificate = outcome.judged["certificate"]
+    warnings = warnings_of(components, misfit, certificate, log=config.log)
     others: list[dict[str, Any]] = []
     if components.reward.corrects_bias and (log or warnings):
         others = gains_by_model(experiment, learned.module, clicks)
@@ -91,6 +93,7 @@ def _run(
         "assumptions": list(log.assumptions) if log else [],
         "alerts": alerts,
         "warnings": warnings,
+        "misfit": misfit,
         "other_click_models": others,
         **outcome.judged,
         "clip_fraction": learned.clip_fraction,

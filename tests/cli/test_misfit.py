@@ -4,6 +4,7 @@ Each sentence is checked against the numbers of the same run, for estimators of 
 for users as assumed and otherwise.
 """
 
+import json
 import re
 
 import pytest
@@ -64,3 +65,22 @@ def test_the_warning_stands_first_in_the_result_and_when_judged_again(train, clt
 def test_the_right_model_is_not_warned_of(train):
     assert train("-n", "20000")["warnings"] == []
     assert train("--users", "adversarial", "-n", "20000", reward="naive")["warnings"] == []
+
+
+def test_a_blend_is_told_with_its_own_worst_case(train, cltr):
+    """The sentence is about what is served now, not about what was trained."""
+    train("--users", "adversarial", "-n", "20000", "--out", "run")
+    text = " ".join(cltr("evaluate", "run", "--blend-to-loss", "0%").stdout.split())
+    told = [float(points) for points in re.findall(r"([\d.]+) points \((?:test|train)\)", text)]
+    assert told and max(told) == 0.0
+
+
+def test_warnings_of_version_01_are_not_repeated(train, cltr, here):
+    train("--users", "adversarial", "-n", "20000", "--out", "run")
+    path = here / "run" / "result.json"
+    result = json.loads(path.read_text())
+    del result["misfit"], result["alerts"]
+    path.write_text(json.dumps(result | {"warnings": ["prpo bounds what that can cost"]}))
+    text = " ".join(cltr("evaluate", "run").stdout.split())
+    assert "prpo bounds what that can cost" not in text
+    assert "made by version 0.1" in text
