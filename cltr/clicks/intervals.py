@@ -21,7 +21,8 @@ from cltr.clicks.fit_tools import FitOptions
 from cltr.types import Affine, ClickStatistics, Floats, Integers, Lists
 
 INSIDE = 0.95
-"""Highest click probability that a fit starts from: EM never leaves a start at 1."""
+"""Highest click probability that a fit starts from: from a rounding error below 1, where a fit of
+position bias may end, the next climb goes astray."""
 
 
 class Relation(NamedTuple):

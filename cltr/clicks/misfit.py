@@ -138,6 +138,8 @@ def judge_clicks(
         affine = model.affine(held_out.top_k)
     except CltrError:
         return None
+    if model.fitted is not None:
+        held_out = _shown(held_out)
     clusters = _clusters(model, held_out, seed)
     if model.fitted is None:
         columns = rank_columns(held_out, affine, clusters)
@@ -186,8 +188,14 @@ def rank_columns(
     inflation: Floats | None = None,
 ) -> list[_Column]:
     """Residuals of each rank, given the document's clicks at all of its ranks."""
-    everywhere = np.ones(len(clusters), bool)
-    return _columns([(statistics, everywhere)], affine, clusters, inflation, "")
+    (tally,) = _tally([(statistics, [clusters])], affine, int(clusters.max(initial=-1)) + 1)
+    columns = tally.columns("")
+    if inflation is None:
+        return columns
+    return [
+        column._replace(inflation=float(factor))
+        for column, factor in zip(columns, inflation, strict=True)
+    ]
 
 
 def half_columns(
@@ -202,16 +210,19 @@ def half_columns(
 
     Each half of the counts says of the other half which documents these are.
     """
+    owners = Lists.of_offsets(statistics.offsets).owners
+    kinds = {"documents": np.arange(len(owners)), "queries": owners}
+    shown, n = statistics.impressions.sum(-1), int(clusters.max(initial=-1)) + 1
     one, two = hold_out_statistics(statistics, share=0.5, seed=seed)
-    owners, shown = Lists.of_offsets(statistics.offsets).owners, statistics.impressions.sum(-1)
+    parts = []
+    for told, asked in ((one, two), (two, one)):
+        high = [_more_relevant(told, affine, groups, shown) for groups in kinds.values()]
+        parts.append((asked, [clusters + n * which for which in high]))
     trusting = bool(affine.trust.any())
     columns = []
-    for groups, name in ((np.arange(len(owners)), "documents"), (owners, "queries")):
-        best = [_more_relevant(half, affine, groups, shown) for half in (one, two)]
-        for high, words in ((True, "more"), (False, "less")):
-            parts = [(two, best[0] == high), (one, best[1] == high)]
-            where = f"for the {words} relevant half of the {name}, "
-            found = _columns(parts, affine, clusters, None, where)
+    for name, tally in zip(kinds, _tally(parts, affine, 2 * n), strict=True):
+        for words, half in (("less", slice(0, n)), ("more", slice(n, 2 * n))):
+            found = tally.of(half).columns(f"for the {words} relevant half of the {name}, ")
             columns += [
                 column._replace(inflation=_part_inflation(column, rank, trusting=trusting))
                 for column, rank in zip(found, ranks, strict=True)
@@ -232,38 +243,46 @@ def _part_inflation(part: _Column, rank: _Column, *, trusting: bool) -> float:
     return float(1.0 + min(1.0, share**2 * variances) * (rank.inflation - 1.0))
 
 
-def _columns(
-    parts: list[tuple[ClickStatistics, Booleans]],
-    affine: Affine,
-    clusters: Integers,
-    inflation: Floats | None,
-    where: str,
-) -> list[_Column]:
-    """A column for each rank: residuals of some documents of each part, added up."""
-    top_k, n = len(affine.trust), int(clusters.max(initial=-1)) + 1
-    sums, expected, shown = np.zeros((top_k, n)), np.zeros((top_k, n)), np.zeros(top_k)
-    for statistics, chosen in parts:
-        which = chosen & (statistics.impressions.sum(-1) > 0)
-        some, owners = statistics.impressions[which], clusters[which]
-        relevance = linear_relevance(statistics, affine)[which]
-        for rank in range(top_k):
-            share = relevance * affine.examination[rank] + affine.trust[rank]
-            clicks = some[:, rank] * share
-            residuals = statistics.clicks[which, rank] - clicks
-            sums[rank] += np.bincount(owners, residuals, minlength=n)
-            expected[rank] += np.bincount(owners, clicks, minlength=n)
-            shown[rank] += some[:, rank].sum()
-    return [
-        _Column(
-            sums[rank],
-            expected[rank],
-            max(float(shown[rank]), 1.0),
-            f"at rank {rank + 1}, {where}users click {{found:.3f}} of the impressions, and the "
-            "documents' clicks at all ranks predict {expected:.3f}",
-            inflation=1.0 if inflation is None else float(inflation[rank]),
-        )
-        for rank in range(top_k)
-    ]
+class _Tally(NamedTuple):
+    """Residual clicks, expected clicks and impressions, ``[K, clusters]`` each."""
+
+    residuals: Floats
+    expected: Floats
+    shown: Floats
+
+    def of(self, clusters: slice) -> "_Tally":
+        return _Tally(*(values[:, clusters] for values in self))
+
+    def columns(self, where: str) -> list[_Column]:
+        """One for each rank."""
+        return [
+            _Column(
+                self.residuals[rank],
+                self.expected[rank],
+                max(float(self.shown[rank].sum()), 1.0),
+                f"at rank {rank + 1}, {where}users click {{found:.3f}} of the impressions, and the "
+                "documents' clicks at all ranks predict {expected:.3f}",
+            )
+            for rank in range(len(self.shown))
+        ]
+
+
+def _tally(
+    parts: list[tuple[ClickStatistics, list[Integers]]], affine: Affine, n: int
+) -> list[_Tally]:
+    """Sums over the documents of each cluster, all parts together; for each way of clustering."""
+    ways = len(parts[0][1])
+    sums = np.zeros((ways, 3, len(affine.trust), n))
+    for statistics, clusterings in parts:
+        relevance = linear_relevance(statistics, affine)
+        for rank, (examination, trust) in enumerate(zip(*affine, strict=True)):
+            shown = statistics.impressions[:, rank].astype(np.float64)
+            expected = shown * (relevance * examination + trust)
+            values = (statistics.clicks[:, rank] - expected, expected, shown)
+            for way, clusters in enumerate(clusterings):
+                for kind, each in enumerate(values):
+                    sums[way, kind, rank] += np.bincount(clusters, each, minlength=n)
+    return [_Tally(*each) for each in sums]
 
 
 def _more_relevant(
@@ -308,6 +327,14 @@ def range_columns(
             )
         )
     return found
+
+
+def _shown(statistics: ClickStatistics) -> ClickStatistics:
+    """Without the documents that were never shown: most of them, in a log on a large data set."""
+    shown = statistics.impressions.any(-1)
+    offsets = np.concatenate([[0], np.cumsum(shown)])[statistics.offsets]
+    impressions, clicks = statistics.impressions[shown], statistics.clicks[shown]
+    return ClickStatistics(impressions, clicks, statistics.displays, offsets)
 
 
 def linear_relevance(statistics: ClickStatistics, affine: Affine) -> Floats:

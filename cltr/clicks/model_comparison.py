@@ -114,6 +114,7 @@ def fit_models(
         "models": [_describe(one, fits[0], outputs) for one in fits],
         "harvested": harvested(source, intervals=intervals, tick=progress.advance),
         "winner": fits[0].model.name,
+        "affine_winner": next((one.model.name for one in fits if one.extras["affine"]), None),
         **recommend(fits),
     }
     _write(report, fits, outputs)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cltr.clicks.bias import CONFIDENCE
 from cltr.clicks.model_comparison import SURE
 from cltr.clicks.plots import BASELINES
 from cltr.files.storage import finite
@@ -44,7 +45,7 @@ def print_fit(report: dict[str, Any], *, data: str | None = None) -> None:
     console.print("perplexity: 1 is perfect, 2 a coin", style="dim", highlight=False)
     for table in _tables("Position bias by rank", _bias(report), console.width):
         console.print(table)
-    intervals = "; in brackets 95 % intervals over queries"
+    intervals = f"; in brackets {CONFIDENCE:.0%} intervals over queries"
     console.print(
         "harvested: click rates against the first rank of documents shown at both ranks"
         + (intervals if "intervals" in report["harvested"] else ""),

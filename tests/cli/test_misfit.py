@@ -7,6 +7,7 @@ for users as assumed and otherwise.
 import json
 import re
 
+import h5py
 import pytest
 
 from cltr.plugins import registry
@@ -84,3 +85,16 @@ def test_warnings_of_version_01_are_not_repeated(train, cltr, here):
     text = " ".join(cltr("evaluate", "run").stdout.split())
     assert "prpo bounds what that can cost" not in text
     assert "made by version 0.1" in text
+
+
+def test_a_fitted_model_is_tested_and_one_from_an_old_file_is_not(cltr, train, here):
+    assert cltr("simulate", "-n", "20000", "--out", "log.h5").exit_code == 0
+    done = cltr("fit", "--log", "log.h5", "--click-model", "trust-bias", "--out", "model.h5")
+    assert done.exit_code == 0, done.stderr
+    words = ("--log", "log.h5", "--click-model", "fitted:model.h5")
+    assert train(*words)["warnings"] == []
+    with h5py.File(here / "model.h5", "r+") as file:
+        del file["compared"]
+    (line,) = train(*words)["warnings"]
+    assert "did not test the click model 'trust-bias': " in line
+    assert "fit pbm or trust-bias again with cltr fit" in line

@@ -76,14 +76,19 @@ def test_intervals_of_bias_hold_the_estimate():
     assert found["slope"].estimate[0] == 1.0
 
 
-def test_a_fit_from_values_at_the_bound_finds_what_the_first_fit_found():
-    """EM never leaves a click probability of 1, where fits of position bias end."""
-    _, statistics = reranked(PositionBased(), n_queries=30, displays=2000, seed=0)
+def test_draws_lie_around_the_estimate_though_it_is_at_the_bound():
+    """From a click probability just below 1, draws used to end ten standard deviations away."""
+    _, statistics = reranked(PositionBased(), n_queries=60, displays=2000, seed=1)
     model = PositionBased()
     model.fit(statistics)
-    assert model.affine(5).examination[0] == 1.0
-    found = bias_estimator(model.affine(5), model.options)(statistics)["slope"]
-    assert found == pytest.approx(relations(model.affine(5)).slope, abs=2e-4)
+    fitted = Affine(np.append(np.nextafter(1.0, 0.0), model.affine(5).examination[1:]), np.zeros(5))
+    estimate, rng = bias_estimator(fitted, model.options), np.random.default_rng(1)
+    slopes = []
+    for _ in range(8):
+        times = rng.multinomial(60, np.full(60, 1 / 60))
+        slopes.append(estimate(copy_queries(statistics, times))["slope"])
+    away = (np.mean(slopes, axis=0) - relations(fitted).slope)[1:] / np.std(slopes, axis=0)[1:]
+    assert (np.abs(away) < 2.0).all()
 
 
 def test_copied_queries_are_queries_of_their_own():

@@ -47,6 +47,18 @@ def test_a_model_that_is_read_predicts_the_same_clicks(name, tmp_path):
         np.testing.assert_array_equal(found.relevance(part), model.relevance(part))
 
 
+def test_a_file_may_lack_what_its_values_rest_on(tmp_path):
+    """As files of 0.1.0 do: the model serves, and is not tested."""
+    model, path = fitted("pbm"), tmp_path / "model.h5"
+    save_click_model(path, model)
+    found = load_click_model(path).fitted.compared
+    np.testing.assert_array_equal(found, model.fitted.compared)
+    assert (found > 0).all()
+    with h5py.File(path, "r+") as file:
+        del file["compared"]
+    assert load_click_model(path).fitted.compared is None
+
+
 def test_a_regression_is_read_with_its_weights(tmp_path):
     model = fitted("pbm", relevance="regression", hidden=(4,), iterations=5)
     save_click_model(tmp_path / "model.h5", model)
