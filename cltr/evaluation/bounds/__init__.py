@@ -32,6 +32,7 @@ from cltr.evaluation.bounds.clusters import (
     diagnose_weights,
     t_interval,
 )
+from cltr.evaluation.bounds.importance import click_limits
 from cltr.evaluation.bounds.interval import Limits, MeanInterval, Target
 from cltr.evaluation.bounds.multiplicity import holm, union_confidence
 from cltr.evaluation.bounds.reference import bernstein_lower, hoeffding_lower
@@ -53,6 +54,7 @@ __all__ = [
     "betting_lower",
     "betting_p_value",
     "betting_upper",
+    "click_limits",
     "cluster_betting_lower",
     "cluster_betting_upper",
     "cluster_error",
