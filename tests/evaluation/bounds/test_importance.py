@@ -1,4 +1,4 @@
-"""Guards limits of weighted clicks: no ranking and no clicks go beyond them, and some reach them."""
+"""Guards limits of weighted clicks: no ranking goes beyond them, and some reach them."""
 
 from itertools import permutations, product
 
