@@ -27,7 +27,11 @@ def interactions(tally: Tally, found: Assembled, split: str) -> Iterator[ClickLo
     part = found.lists.part(split)
     names = {name: f"coalesce({column}::VARCHAR, '')" for name, column in tally.context.items()}
     total = tally.row(f"SELECT count(*) FROM {tally.table}")[0]
-    for rows in _chunks(tally, ["key", "pair", "rank", "state", "part", *names.values()], total):
+    columns = ["key", "pair", "rank", "state", "part", *names.values()]
+    wanted = tally.usable
+    if (found.places.splits == -1).all():  # the rows say to which part they belong
+        wanted += f" AND part = {LOG_PARTS.index(split)}"
+    for rows in _chunks(tally, columns, total, wanted):
         tally.progress(f"writing {split}", rows["done"] / total)
         places = found.places.find(rows["pair"])
         new = np.concatenate([[True], rows["key"][1:] != rows["key"][:-1]])
@@ -52,12 +56,12 @@ def interactions(tally: Tally, found: Assembled, split: str) -> Iterator[ClickLo
         yield ClickLog(queries[chosen] - first_query, documents, clicks, context)
 
 
-def _chunks(tally: Tally, columns: list[str], total: int) -> Iterator[dict[str, Any]]:
-    """Rows that are counted, in chunks that end where an interaction ends."""
+def _chunks(tally: Tally, columns: list[str], total: int, wanted: str) -> Iterator[dict[str, Any]]:
+    """Rows that are wanted, in chunks that end where an interaction ends."""
     left: dict[str, Any] = {}
     for first in range(0, total, ROWS_READ_AT_ONCE):
         last = min(first + ROWS_READ_AT_ONCE, total)
-        rows = _read(tally, columns, first, last)
+        rows = _read(tally, columns, first, last, wanted)
         if left:
             rows = {name: np.concatenate([left[name], rows[name]]) for name in columns}
         if last < total:
@@ -69,11 +73,11 @@ def _chunks(tally: Tally, columns: list[str], total: int) -> Iterator[dict[str, 
             yield rows | {"done": last}
 
 
-def _read(tally: Tally, columns: list[str], start: int, stop: int) -> dict[str, Any]:
+def _read(tally: Tally, columns: list[str], start: int, stop: int, wanted: str) -> dict[str, Any]:
     listed = ", ".join(f"{name} AS c{i}" for i, name in enumerate(columns))
     found = arrays(
         tally.connection,
         f"SELECT {listed} FROM {tally.table} WHERE rowid >= {start} AND rowid < {stop} "
-        f"AND {tally.usable}",
+        f"AND {wanted}",
     )
     return {name: np.ma.getdata(found[f"c{i}"]) for i, name in enumerate(columns)}
