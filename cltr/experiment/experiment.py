@@ -340,7 +340,10 @@ class Experiment:
                 self.rank_weights,
                 trained_on=rewards["train"],
                 seed=seed_for(self.config.seed, "held-out"),
-            ) | {"seen_by_training": "test" not in rewards}
+            ) | {
+                "seen_by_training": "test" not in rewards,
+                "fitted_click_model": self.components.click_model.fitted is not None,
+            }
         if not self.dataset.judged:
             found["metrics"] = {
                 who: {"value": found["off_policy"][who]["value"]}

@@ -155,6 +155,12 @@ def _off_policy_notes(result: dict[str, Any]) -> Iterator[Text]:
         f"The intervals are for {target}.",
         style="dim",
     )
+    if found.get("fitted_click_model"):
+        yield Text(
+            "The click model was fitted. The intervals leave out its own error, so they are too "
+            "narrow if it was fitted to few interactions.",
+            style="yellow",
+        )
     if found.get("seen_by_training"):
         yield Text(
             "These clicks also chose the training epoch, so the value of the new policy is too "

@@ -1,0 +1,63 @@
+"""Fill the tables of docs/coverage.md from docs/coverage.csv.
+
+A table follows ``<!-- coverage KIND -->`` and is written anew from the rows of that kind.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.coverage_tables.record import Row
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "coverage.md"
+TABLE = DOCS / "coverage.csv"
+MARK = re.compile(r"(<!-- coverage (\S+) -->\n)(?:\n?(?:\|.*\n)+)?")
+INTERVALS = (
+    "case",
+    "quantity",
+    "logs",
+    "promised",
+    "contain the truth",
+    "covers",
+    "mean width",
+    "method",
+)
+BOUNDS = ("case", "bound", "logs", "hold", "covers", "mean distance from the estimate")
+SELECTION = ("clicks", "runs", "mean of (reported − true), ± standard error", "contain the truth")
+
+
+def filled(page: str, rows: Sequence[Row]) -> str:
+    """The page with the tables that the rows give."""
+    return MARK.sub(lambda mark: mark[1] + "\n" + _table(mark[2], rows), page)
+
+
+def _table(kind: str, rows: Sequence[Row]) -> str:
+    chosen = [row for row in rows if row.kind == kind]
+    heads = {"bound": BOUNDS, "selection": SELECTION}
+    shown = {"bound": _bound, "selection": _selection}
+    head, show = heads.get(kind, INTERVALS), shown.get(kind, _interval)
+    lines = [head, ["---"] * len(head), *(show(row) for row in chosen)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _interval(row: Row) -> list[str]:
+    width = f"{row.width:.3g}"
+    if row.unbounded:
+        width += f"; {row.unbounded / row.logs:.1%} have no limit"
+    shares = [f"{row.nominal:.0%}", f"{row.share:.1%}", _said(row)]
+    return [row.case, row.quantity, f"{row.logs:,}", *shares, width, row.methods]
+
+
+def _bound(row: Row) -> list[str]:
+    share, width = f"{row.share:.1%}", f"{row.width:.3g}"
+    return [row.case, row.quantity, f"{row.logs:,}", share, _said(row), width]
+
+
+def _selection(row: Row) -> list[str]:
+    error = f"{row.error:+.4f} ± {row.error_se:.4f}"
+    return [row.quantity, f"{row.logs:,}", error, f"{row.share:.1%}"]
+
+
+def _said(row: Row) -> str:
+    return f"**{row.verdict}**" if row.verdict == "no" else row.verdict

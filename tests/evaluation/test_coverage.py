@@ -1,0 +1,136 @@
+"""Guards the coverage page: its arithmetic, its tables, and the coverage of the main intervals."""
+
+import numpy as np
+import pytest
+
+from cltr.evaluation.bounds import ClusterTotals, t_interval
+from tests.coverage_tables import all_cases
+from tests.coverage_tables.page import PAGE, TABLE, filled
+from tests.coverage_tables.population import population
+from tests.coverage_tables.record import (
+    Case,
+    Outcome,
+    Row,
+    read_rows,
+    run_case,
+    summarise,
+    tolerance,
+    write_rows,
+)
+
+MAIN = (
+    "200 queries, equal traffic, ips",
+    "200 queries, equal traffic, dr",
+    "19 queries, equal traffic, dr",
+    "200 queries, Zipf traffic, dr",
+    "learned policy: PRPO over dr, 60 test queries",
+)
+TOY = [(0.0, 2.0), (0.5, 1.5), (1.5, 2.0), (-1.0, 0.5), (-np.inf, np.inf)]
+
+
+def toy(seed: int) -> list[Outcome]:
+    low, high = TOY[seed]
+    return [Outcome("mean", low, high, 1.0, 1.0 + seed, "wild" if seed else "t")]
+
+
+def test_a_row_is_the_share_of_intervals_that_contain_the_truth():
+    case = Case("interval", "toy", toy)
+    (row,) = summarise(case, [one for seed in range(5) for one in toy(seed)])
+    assert (row.logs, row.covered, row.share) == (5, 3, 3 / 5)
+    assert (row.too_low, row.too_high, row.unbounded) == (1, 1, 1)
+    assert row.width == pytest.approx((2.0 + 1.0 + 0.5 + 1.5) / 4)
+    assert row.error == pytest.approx((0 + 1 + 2 + 3 + 4) / 5)
+    assert row.error_se == pytest.approx(np.sqrt(2.5 / 5))
+    assert row.methods == "wild; t"
+
+
+def test_a_bound_holds_if_it_is_not_above_the_truth():
+    lows = [0.2, 0.9, 1.1]
+    case = Case("bound", "toy", toy, one_sided=True)
+    (row,) = summarise(case, [Outcome("low", low, np.inf, 1.0, 1.2, "m") for low in lows])
+    assert (row.covered, row.too_high, row.unbounded) == (2, 1, 0)
+    assert row.width == pytest.approx(1.2 - np.mean(lows))
+
+
+@pytest.mark.parametrize(
+    ("covered", "sides", "verdict"),
+    [
+        (935, 2, "no"),
+        (937, 2, "yes"),
+        (963, 2, "yes"),
+        (965, 2, "yes, wider than needed"),
+        (1000, 1, "yes"),
+    ],
+)
+def test_the_verdict_allows_two_binomial_standard_errors(covered, sides, verdict):
+    row = Row("interval", "toy", "mean", sides, 0.95, 1000, covered, 0, 0, 0, 1.0, 0.0, 0.0, "t")
+    assert row.verdict == verdict
+
+
+def test_known_coverage_comes_out(tmp_path):
+    def measure(seed):
+        totals = ClusterTotals(np.random.default_rng(seed).normal(size=12), np.ones(12))
+        found = t_interval(totals, confidence=0.95, target="new queries")
+        yield Outcome("mean", found.low, found.high, 0.0, found.value, found.method)
+
+    case = Case("interval", "normal", measure)
+    (row,) = summarise(case, run_case(case, tmp_path, logs=400, tick=lambda: None))
+    assert row.verdict == "yes"
+
+
+def test_finished_logs_are_not_drawn_again_but_torn_ones_are(tmp_path):
+    drawn = []
+
+    def measure(seed):
+        drawn.append(seed)
+        return [Outcome(name, 0.0, 1.0, 0.5, 0.5, "m") for name in ("first", "second")]
+
+    case = Case("interval", "toy", measure)
+    first = run_case(case, tmp_path, logs=3, tick=lambda: None)
+    (path,) = tmp_path.iterdir()
+    path.write_text(path.read_text()[:-20])
+    again = run_case(case, tmp_path, logs=4, tick=lambda: None)
+    assert drawn == [0, 1, 2, 2, 3]
+    assert again[:6] == first
+
+
+def test_rows_survive_the_file(tmp_path):
+    rows = read_rows(TABLE)
+    write_rows(rows, tmp_path / "again.csv")
+    assert read_rows(tmp_path / "again.csv") == rows
+
+
+def test_the_page_shows_the_table():
+    page = PAGE.read_text(encoding="utf-8")
+    rows = read_rows(TABLE)
+    assert filled(page, rows) == page, "run: python -m tests.coverage_tables --finished"
+    assert {row.kind for row in rows} == set(_marks(page))
+
+
+def test_every_row_of_the_page_is_a_case():
+    """Cases may be missing until they are measured; the page says so."""
+    assert {(row.kind, row.case) for row in read_rows(TABLE)} <= {
+        (case.kind, case.name) for case in all_cases()
+    }
+
+
+def _marks(page: str) -> list[str]:
+    return [line.split()[2] for line in page.splitlines() if line.startswith("<!-- coverage ")]
+
+
+def test_the_truth_is_that_of_many_sampled_queries():
+    world = population()
+    values, rng = world.values["difference"], np.random.default_rng(0)
+    sampled = values[rng.integers(0, len(values), 20_000)]
+    assert abs(sampled.mean() - values.mean()) < 3 * values.std() / np.sqrt(20_000)
+    both = world.values["policy"] - world.values["production"]
+    assert np.allclose(values, both)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MAIN)
+def test_main_intervals_cover(name, tmp_path):
+    (case,) = [case for case in all_cases() if case.name == name]
+    for row in summarise(case, run_case(case, tmp_path, logs=200, tick=lambda: None)):
+        low, _ = tolerance(200)
+        assert row.share >= low - 0.01, row
