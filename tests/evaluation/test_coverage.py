@@ -22,9 +22,10 @@ MAIN = (
     "200 queries, equal traffic, ips",
     "200 queries, equal traffic, dr",
     "19 queries, equal traffic, dr",
-    "200 queries, Zipf traffic, dr",
+    "200 queries, one has 50 % of the traffic, dr",
     "learned policy: PRPO over dr, 60 test queries",
 )
+"""Cases that cover. Those that do not, such as Zipf traffic, are named on the page."""
 TOY = [(0.0, 2.0), (0.5, 1.5), (1.5, 2.0), (-1.0, 0.5), (-np.inf, np.inf)]
 
 
