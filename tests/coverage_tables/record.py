@@ -11,6 +11,8 @@ import numpy as np
 
 CONFIDENCE = 0.95
 """Nominal coverage, unless a case says otherwise."""
+FEW = 200
+"""Below so many logs a row can show that an interval fails, but not that it covers."""
 
 
 class Outcome(NamedTuple):
@@ -87,6 +89,8 @@ class Row(NamedTuple):
         low, high = tolerance(self.logs, self.nominal)
         if self.share < low:
             return "no"
+        if self.logs < FEW:
+            return "too few logs"
         return "yes" if self.share <= high or self.sides == 1 else "yes, wider than needed"
 
 

@@ -68,6 +68,12 @@ def test_the_verdict_allows_two_binomial_standard_errors(covered, sides, verdict
     assert row.verdict == verdict
 
 
+def test_few_logs_can_show_a_failure_but_not_coverage():
+    row = Row("interval", "toy", "mean", 2, 0.95, 60, 57, 0, 0, 0, 1.0, 0.0, 0.0, "t")
+    assert row.verdict == "too few logs"
+    assert row._replace(covered=50).verdict == "no"
+
+
 def test_known_coverage_comes_out(tmp_path):
     def measure(seed):
         totals = ClusterTotals(np.random.default_rng(seed).normal(size=12), np.ones(12))
