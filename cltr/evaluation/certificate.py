@@ -115,11 +115,7 @@ def ndcg_losses(
     most = len(rank_weights)
     tops = _top_sums(weights, logging_weights, lists)
     ideal = np.cumsum(rank_weights)[np.minimum(lists.places, most - 1)]
-    counted = lists.places < (at_most or np.inf)
-    shares = np.where(counted, tops / ideal, 0.0)
-    worst = np.zeros(len(lists.lengths))
-    np.maximum.at(worst, lists.owners, shares)
-    return worst
+    return _worst(tops / ideal, lists, at_most)
 
 
 def absolute_losses(
@@ -131,10 +127,14 @@ def absolute_losses(
 
     In the units of the metric, DCG for example. Arguments as of :func:`ndcg_losses`.
     """
-    tops = _top_sums(weights, logging_weights, lists)
-    counted = lists.places < (at_most or np.inf)
+    return _worst(_top_sums(weights, logging_weights, lists), lists, at_most)
+
+
+def _worst(losses: Floats, lists: Lists, at_most: int | None) -> Floats:
+    """The largest loss of each list over the numbers of relevant documents, ``[queries]``."""
+    counted = np.where(lists.places < (at_most or np.inf), losses, 0.0)
     worst = np.zeros(len(lists.lengths))
-    np.maximum.at(worst, lists.owners, np.where(counted, tops, 0.0))
+    np.maximum.at(worst, lists.owners, counted)
     return worst
 
 

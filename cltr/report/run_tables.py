@@ -34,9 +34,10 @@ def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
         if "blend" in result:  # looked at once more, so in detail
             yield _more_metrics(result)
     if not judged or ("off_policy" in result and result.get("assumptions")):
+        found = result["off_policy"]
+        kind = "validation" if found.get("seen_by_training") else "held-out"
         yield Text(
-            f"Estimated from {result['off_policy']['n_interactions']:,} held-out interactions",
-            style="italic",
+            f"Estimated from {found['n_interactions']:,} {kind} interactions", style="italic"
         )
         yield _off_policy(result)
         yield from _off_policy_notes(result)
