@@ -1,0 +1,140 @@
+"""The exact optimum: a linear program agrees, it is feasible, and its rankings have its weights."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from cltr.errors import DataError
+from cltr.policies.optimum import PiecewiseGain, best_weights, rankings_of
+from cltr.policies.rank_weights import rank_weights
+from cltr.types import Lists
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def case(seed: int) -> tuple[PiecewiseGain, Lists, np.ndarray]:
+    """A short list with a banded gain; every other one has ties."""
+    rng = np.random.default_rng(seed)
+    n, top_k = int(rng.integers(1, 7)), int(rng.integers(1, 6))
+    w = [rank_weights("dcg", top_k), np.sort(rng.random(top_k))[::-1], np.ones(top_k)][seed % 3]
+    ranks = padded(w, n)
+    production = np.mean([rng.permutation(ranks) for _ in range(rng.integers(1, 5))], axis=0)
+    rewards = rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0], n) if seed % 2 else rng.normal(size=n)
+    low, high = rng.choice([0.0, 0.5, 1.0]), rng.choice([1.0, 2.0, 5.0])
+    return (
+        banded(production, rewards, low, high, rng.choice([0, 0.5]), rng.choice([0, 0.3])),
+        (Lists.of_offsets(np.array([0, n]))),
+        w,
+    )
+
+
+def banded(production, rewards, low, high, rollback, price) -> PiecewiseGain:
+    """PRPO's gain with rollback, and a price on weight below production's."""
+    up = rewards >= 0
+    before = np.where(up, rewards, -rollback * rewards)
+    behind = np.where(up, -rollback * rewards, rewards)
+    return PiecewiseGain(
+        np.stack([low * production, production, high * production], 1),
+        np.stack([before + price, rewards + price, rewards, behind], 1),
+        production,
+    )
+
+
+def padded(w: np.ndarray, n: int) -> np.ndarray:
+    ranks = np.zeros(n)
+    ranks[: min(n, len(w))] = w[:n]
+    return ranks
+
+
+def program(gain: PiecewiseGain, w: np.ndarray) -> float:
+    """The maximum over doubly stochastic matrices, by a linear program."""
+    n, pieces = gain.slopes.shape
+    places, size = n * n, n * n + n * pieces
+    rows, limits = [], []
+    for d in range(n):
+        stands, held, weight = np.zeros(size), np.zeros(size), np.zeros(size)
+        stands[d * n : (d + 1) * n], held[d:places:n] = 1, 1
+        weight[d * n : (d + 1) * n] = padded(w, n)
+        weight[places + d * pieces : places + (d + 1) * pieces] = -1
+        rows += [stands, held, weight]
+        limits += [1, 1, 0]
+    lengths = np.diff(gain.kinks, axis=-1, prepend=0)
+    bounds = [(0, None)] * places
+    for d in range(n):
+        bounds += [(0, length) for length in lengths[d]] + [(0, None)]
+    costs = np.concatenate([np.zeros(places), -gain.slopes.ravel()])
+    return -linprog(costs, A_eq=np.array(rows), b_eq=limits, bounds=bounds).fun
+
+
+@given(SEEDS)
+def test_law_the_optimum_is_that_of_a_linear_program(seed):
+    gain, lists, w = case(seed)
+    found = best_weights(gain, lists, w)
+    assert gain.value(found).sum() == pytest.approx(program(gain, w), abs=1e-9)
+
+
+@given(SEEDS)
+def test_law_the_optimum_is_a_policy(seed):
+    gain, lists, w = case(seed)
+    found = np.sort(best_weights(gain, lists, w))[::-1]
+    ranks = padded(w, len(found))
+    assert (np.cumsum(found) <= np.cumsum(ranks) + 1e-12).all()
+    assert found.sum() == pytest.approx(ranks.sum(), abs=1e-12)
+    assert found.min() >= 0
+
+
+@given(SEEDS)
+def test_law_rankings_have_the_weights(seed):
+    gain, lists, w = case(seed)
+    found = best_weights(gain, lists, w)
+    (mixture,) = rankings_of(found, lists, w)
+    assert np.abs(mixture.weights(w, len(found)) - found).max() < 1e-12
+    assert mixture.shares.sum() == pytest.approx(1, abs=1e-12)
+    assert (mixture.shares > 0).all()
+    assert 1 <= len(mixture.shares) <= len(found)
+    assert all(len(set(ranking)) == len(ranking) for ranking in mixture.rankings.tolist())
+
+
+@given(SEEDS)
+def test_law_a_clip_of_1_returns_production(seed):
+    gain, lists, w = case(seed)
+    rewards = gain.slopes[:, 2]
+    closed = banded(gain.production, rewards, 1.0, 1.0, 0.0, 0.0)
+    assert np.abs(best_weights(closed, lists, w) - gain.production).max() < 1e-15
+
+
+@given(SEEDS)
+def test_law_no_weight_falls_below_a_floor(seed):
+    gain, lists, w = case(seed)
+    floor = np.maximum(gain.production - 0.2, 0.0)
+    slopes = np.column_stack([np.full(len(floor), np.inf), gain.slopes[:, 2]])
+    found = best_weights(PiecewiseGain(floor[:, None], slopes, gain.production), lists, w)
+    assert (found >= floor - 1e-12).all()
+
+
+def test_long_lists_have_few_rankings_and_the_right_weights():
+    rng = np.random.default_rng(3)
+    w, lists = rank_weights("dcg", 5), Lists.of_offsets(np.array([0, 300, 301, 301, 420]))
+    production = np.concatenate(
+        [np.mean([rng.permutation(padded(w, n)) for _ in range(40)], 0) for n in (300, 1, 119)]
+    )
+    gain = banded(production, rng.normal(size=420), 0.5, 2.0, 0.0, 0.0)
+    found = best_weights(gain, lists, w)
+    assert gain.value(found).sum() > gain.value(production).sum()
+    for mixture, first, n in zip(rankings_of(found, lists, w), *lists, strict=True):
+        assert len(mixture.shares) <= max(n, 1)
+        if n:
+            assert np.abs(mixture.weights(w, n) - found[first : first + n]).max() < 1e-12
+
+
+def test_a_gain_that_is_not_concave_is_refused():
+    with pytest.raises(DataError, match="not concave"):
+        PiecewiseGain(np.array([[0.5]]), np.array([[0.0, 1.0]]), np.array([0.5]))
+
+
+def test_rank_weights_that_rise_are_refused():
+    gain = PiecewiseGain(np.zeros((2, 1)), np.zeros((2, 2)), np.array([0.5, 1.0]))
+    with pytest.raises(DataError, match="do not rise"):
+        best_weights(gain, Lists.of_offsets(np.array([0, 2])), np.array([0.5, 1.0]))
