@@ -417,7 +417,7 @@ class LogReader(Component, ABC):
         not shown) and ``click``; ``session``, the interaction that a row belongs to, unless rows
         are single impressions; where they are known ``score`` and ``propensity`` of the logging
         policy, ``user``, ``time``. All others are context. Ids are of any type.
-        ``cltr.logs.table_files`` opens files.
+        ``cltr.files.table_files`` opens files.
 
         Args:
             connection: to create views in, and to look into files.

@@ -286,8 +286,8 @@ def check_log_reader(
         n_clicks: those of them that were clicked.
         n_interactions: lists that were shown; 0 if the log holds single impressions.
     """
+    from cltr.files.table_files import workspace
     from cltr.logs.ingest import IngestOptions, LogSource, code, count
-    from cltr.logs.table_files import workspace
 
     _check_component(reader)
     with workspace() as connection:

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
+from cltr.files.table_files import arrays
 from cltr.logs.counting import Places, RowCounts, SharedKeysError, count_rows
 from cltr.logs.id_coding import Tally
 from cltr.logs.log_lists import lists_of_log
 from cltr.logs.problems import DROP
 from cltr.logs.splitting import Split
-from cltr.logs.table_files import arrays
 from cltr.types import LOG_PARTS, LOGGED_SPLITS, ClickStatistics, Dataset, Floats, Integers
 
 

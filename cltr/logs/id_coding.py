@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cltr.errors import DataError, UsageError
+from cltr.files.table_files import OnShare, quoted, run, silent
 from cltr.logs.problems import DROP, Problems
 from cltr.logs.splitting import FILE_PART, Split
 from cltr.logs.sql_expressions import CLICK, CLICKS, UNKNOWN, click_state, seconds, whole_number
-from cltr.logs.table_files import OnShare, quoted, run, silent
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection

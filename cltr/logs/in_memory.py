@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cltr.errors import UsageError
+from cltr.files.table_files import columns_of, expand, plain_errors, workspace
 from cltr.interfaces import LogReader
 from cltr.logs.count_arrays import count_alone, count_on
 from cltr.logs.id_coding import Tally
@@ -15,7 +16,6 @@ from cltr.logs.interactions import interactions
 from cltr.logs.problems import Problems, parse_actions
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
-from cltr.logs.table_files import columns_of, expand, plain_errors, workspace
 from cltr.types import ClickLog, Dataset
 
 if TYPE_CHECKING:

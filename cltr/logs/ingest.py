@@ -13,6 +13,16 @@ import numpy as np
 
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import keep_inputs
+from cltr.files.table_files import (
+    OnShare,
+    columns_of,
+    expand,
+    plain_errors,
+    quoted,
+    run,
+    silent,
+    workspace,
+)
 from cltr.interfaces import LogReader
 from cltr.logs.count_arrays import (
     Assembled,
@@ -31,16 +41,6 @@ from cltr.logs.readers import ListReader, LongReader
 from cltr.logs.score_files import create_scores, match_scores
 from cltr.logs.splitting import FILE_PART, Split
 from cltr.logs.summaries import summarise
-from cltr.logs.table_files import (
-    OnShare,
-    columns_of,
-    expand,
-    plain_errors,
-    quoted,
-    run,
-    silent,
-    workspace,
-)
 from cltr.types import ClickStatistics, Dataset
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from cltr.files.table_files import arrays
 from cltr.logs.count_arrays import Assembled
 from cltr.logs.id_coding import Tally
-from cltr.logs.table_files import arrays
 from cltr.types import LOG_PARTS, ClickLog
 
 ROWS_READ_AT_ONCE = 1_000_000

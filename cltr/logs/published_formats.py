@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from cltr.errors import DataError
+from cltr.files.table_files import columns_of, expand, plain_errors, quoted, select_files, text
 from cltr.interfaces import LogReader
 from cltr.logs.sql_expressions import whole_number
-from cltr.logs.table_files import columns_of, expand, plain_errors, quoted, select_files, text
 from cltr.options import Options
 
 if TYPE_CHECKING:

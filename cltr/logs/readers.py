@@ -10,27 +10,15 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from cltr.errors import DataError
+from cltr.files.table_columns import KNOWN, NONE, TableColumns
+from cltr.files.table_files import columns_of, plain_errors, quoted, select_files, text
 from cltr.interfaces import LogReader
 from cltr.logs.sql_expressions import whole_number
-from cltr.logs.table_files import columns_of, plain_errors, quoted, select_files, text
-from cltr.options import Options, did_you_mean
+from cltr.options import Options
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-NONE = "none"
-"""What to say instead of a column's name where there is none."""
-KNOWN = {
-    "query": ("query", "query_id", "qid"),
-    "document": ("document", "document_id", "doc", "doc_id", "docid", "item", "item_id", "url"),
-    "position": ("position", "rank"),
-    "click": ("click", "clicked", "clicks"),
-    "score": ("score",),
-    "session": ("session", "session_id", "interaction", "interaction_id", "search_id", "serp_id"),
-    "documents": ("documents", "docs", "document_ids", "items", "results"),
-    "clicks": ("clicks", "clicked", "click"),
-}
-"""Names of columns that are understood without being told."""
 OPTIONAL = ("score", "propensity", "user", "time")
 
 
@@ -50,39 +38,8 @@ class ColumnOptions(Options):
     context_columns: tuple[str, ...] = Field((), description="columns to keep with interactions.")
 
 
-class Columns:
-    """The columns of a table, asked for by what they mean."""
-
-    def __init__(self, columns: Mapping[str, str], options: Options, *, where: str) -> None:
-        self.types = columns
-        self._options, self._where = options, where
-
-    def find(self, role: str, *, required: bool = True) -> str | None:
-        """The column for a role: the one that was named, or the one with a common name."""
-        given = getattr(self._options, f"{role}_column")
-        flag = f"--{role}-column"
-        if given == NONE and not required:
-            return None
-        if given:
-            return self.named(given, flag)
-        found = [name for name in self.types if name.lower() in KNOWN.get(role, ())]
-        if len(found) == 1:
-            return found[0]
-        several = f"{' and '.join(found)} could be it" if found else "none is known by its name"
-        raise DataError(
-            f"{self._where}: which column is the {role}? {several} among "
-            f"{', '.join(self.types)}; name it with {flag}"
-            + ("" if required else f", or say {flag} {NONE}")
-        )
-
-    def named(self, name: str, flag: str) -> str:
-        """A column that must be there."""
-        if name not in self.types:
-            raise DataError(
-                f"{self._where}: has no column '{name}' ({flag}); it has {', '.join(self.types)}"
-                + did_you_mean(name, self.types)
-            )
-        return name
+class Columns(TableColumns):
+    """The columns of a log."""
 
     def extras(self) -> dict[str, str]:
         """Score, propensity, user, time and context where they are named, as SQL by name."""

@@ -7,8 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from cltr.errors import DataError
-from cltr.logs.readers import Columns
-from cltr.logs.table_files import arrays, columns_of, plain_errors, quoted, select_files, workspace
+from cltr.files.table_columns import TableColumns
+from cltr.files.table_files import arrays, columns_of, plain_errors, quoted, select_files, workspace
 from cltr.options import Options
 from cltr.types import Dataset, Floats
 
@@ -28,7 +28,7 @@ def create_scores(connection: "Connection", path: Path) -> None:
     """A table ``production`` with ``query``, ``document`` and ``score`` from a file."""
     with plain_errors([path]):
         table = select_files(connection, [path])
-        columns = Columns(columns_of(connection, table), ScoreColumns(), where=str(path))
+        columns = TableColumns(columns_of(connection, table), ScoreColumns(), where=str(path))
         names = {role: quoted(columns.find(role) or "") for role in ("query", "document", "score")}
         # A bare cast would be left to duckdb's CSV reader, which refuses what is no number.
         score = f"try_cast(trim({names['score']}::VARCHAR) AS DOUBLE)"

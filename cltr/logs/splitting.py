@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cltr.errors import UsageError
-from cltr.logs.table_files import quoted
+from cltr.files.table_files import quoted
 
 FILE_PART = "part of the file"
 """Column of ``raw``: the part of the log that a file is for, where files are given by part."""

@@ -22,7 +22,7 @@ from cltr.clicks.model_comparison import FitProgress
 from cltr.experiment.progress import Progress
 
 if TYPE_CHECKING:
-    from cltr.logs.table_files import OnShare
+    from cltr.files.table_files import OnShare
     from cltr.studies.runner import Progressed
     from cltr.training.loop import TrainingOptions, TrainingState
 

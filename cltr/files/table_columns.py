@@ -1,0 +1,61 @@
+"""The columns of a table, asked for by what they mean."""
+
+from collections.abc import Mapping
+
+from cltr.errors import DataError
+from cltr.options import Options, did_you_mean
+
+NONE = "none"
+"""What to say instead of a column's name where there is none."""
+KNOWN = {
+    "query": ("query", "query_id", "qid"),
+    "document": ("document", "document_id", "doc", "doc_id", "docid", "item", "item_id", "url"),
+    "position": ("position", "rank"),
+    "click": ("click", "clicked", "clicks"),
+    "score": ("score",),
+    "session": ("session", "session_id", "interaction", "interaction_id", "search_id", "serp_id"),
+    "documents": ("documents", "docs", "document_ids", "items", "results"),
+    "clicks": ("clicks", "clicked", "click"),
+    "label": ("label", "grade", "judgement", "judgment"),
+    "split": ("split",),
+}
+"""Names of columns that are understood without being told, by what they mean."""
+
+
+class TableColumns:
+    """The columns of a table: those that the options name, or those with a common name."""
+
+    def __init__(self, columns: Mapping[str, str], options: Options, *, where: str) -> None:
+        self.types = columns
+        self._options, self._where = options, where
+
+    def find(self, role: str, *, required: bool = True) -> str | None:
+        """The column for a role: the one that was named, or the one with a common name."""
+        given = getattr(self._options, f"{role}_column")
+        flag = f"--{role}-column"
+        if given == NONE and not required:
+            return None
+        if given:
+            return self.named(given, flag)
+        found = self.known(role)
+        if len(found) == 1:
+            return found[0]
+        several = f"{' and '.join(found)} could be it" if found else "none is known by its name"
+        raise DataError(
+            f"{self._where}: which column is the {role}? {several} among "
+            f"{', '.join(self.types)}; name it with {flag}"
+            + ("" if required else f", or say {flag} {NONE}")
+        )
+
+    def known(self, role: str) -> list[str]:
+        """Columns with a common name for a role."""
+        return [name for name in self.types if name.lower() in KNOWN.get(role, ())]
+
+    def named(self, name: str, flag: str) -> str:
+        """A column that must be there."""
+        if name not in self.types:
+            raise DataError(
+                f"{self._where}: has no column '{name}' ({flag}); it has {', '.join(self.types)}"
+                + did_you_mean(name, self.types)
+            )
+        return name
