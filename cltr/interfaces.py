@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
     from cltr.clicks.fit_tools import Parameters
 
+API_VERSION = "1.0"
+"""Of these contracts. A plugin may say ``requires_api = "1.0"``; see docs/plugins.md."""
+
 
 class Component:
     """What all contracts share: a name that users type, and options that are checked."""

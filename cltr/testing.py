@@ -30,6 +30,8 @@ from cltr.interfaces import (
     RewardFunction,
     Scorer,
 )
+from cltr.plugins import ROLES
+from cltr.plugins.contracts import class_problem
 from cltr.policies import PlackettLuce
 from cltr.policies.rank_weights import rank_weights
 from cltr.types import ClickData, Dataset, Exposure, Floats, Lists
@@ -75,8 +77,10 @@ def tiny_clicks(
 
 
 def _check_component(component: Component) -> None:
+    contract = next(known for _, known in ROLES.values() if isinstance(component, known))
+    problem = class_problem(type(component), contract)
+    _demand(not problem, problem)
     name = component.name
-    _demand(name == name.lower() and " " not in name, f"name '{name}' is not lower-case, one word")
     _demand(bool(type(component).__doc__), f"'{name}' has no docstring; 'cltr plugins' shows it")
     for key, field in component.Options.model_fields.items():
         _demand(bool(field.description), f"option '{name}.{key}' has no description")

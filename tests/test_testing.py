@@ -32,7 +32,7 @@ def refused(check, component, line: str, *args, **kwargs) -> None:
 
 
 def test_names_are_one_lower_case_word():
-    refused(testing.check_reward, broken(Naive, name="My Reward"), "is not lower-case, one word")
+    refused(testing.check_reward, broken(Naive, name="My Reward"), "a name has lower-case letters")
 
 
 def test_a_component_says_what_it_is():
@@ -159,30 +159,41 @@ def test_rewards_that_know_only_the_queries_they_were_fitted_on():
 # Estimators.
 
 
+def of_weights(function):
+    """A method with the contract's names, which the loader asks for."""
+
+    def method(self, weights, logging_weights, rewards):
+        return function(weights, logging_weights, rewards)
+
+    return method
+
+
 @pytest.mark.parametrize(
     ("methods", "line"),
     [
-        ({"slope": lambda self, w, w0, mu: 2 * mu + 0 * w}, "slope is not the derivative"),
-        ({"gain": lambda self, w, w0, mu: w * mu + 1.0}, "padding"),
-        ({"gain": lambda self, w, w0, mu: (w * mu).sum()}, "not elementwise"),
+        ({"slope": of_weights(lambda w, w0, mu: 2 * mu + 0 * w)}, "slope is not the derivative"),
+        ({"gain": of_weights(lambda w, w0, mu: w * mu + 1.0)}, "padding"),
+        ({"gain": of_weights(lambda w, w0, mu: (w * mu).sum())}, "not elementwise"),
         (
-            {"gain": lambda self, w, w0, mu: w * mu * np.arange(w.shape[-1])},
+            {"gain": of_weights(lambda w, w0, mu: w * mu * np.arange(w.shape[-1]))},
             "depends on the order",
         ),
-        ({"gain": lambda self, w, w0, mu: w * mu / w0}, "not finite"),
+        ({"gain": of_weights(lambda w, w0, mu: w * mu / w0)}, "not finite"),
         ({"guarantee": "some"}, "must be one of none, incentive, enforced"),
         ({"guarantee": "enforced"}, "if, and only if, it defines served_share"),
         (
             {
                 "guarantee": "enforced",
-                "served_share": lambda self, w, w0, lists: np.full(len(lists.lengths), 1.5),
+                "served_share": lambda self, weights, logging_weights, lists: np.full(
+                    len(lists.lengths), 1.5
+                ),
             },
             "served_share is no share",
         ),
         (
             {
-                "divergence": lambda self, w, exposure: w**2,
-                "divergence_slope": lambda self, w, exposure: w,
+                "divergence": lambda self, weights, exposure: weights**2,
+                "divergence_slope": lambda self, weights, exposure: weights,
             },
             "divergence_slope is not the derivative",
         ),

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from cltr.cli.common.json_stdout import stdout_for_json
+
 COMMANDS = {
     "train": "Learn a ranker from clicks; the main job.",
     "evaluate": "Judge a finished run: metrics and the safety certificate.",
@@ -19,6 +21,7 @@ COMMANDS = {
     "plugins": "Show what is installed, by whom, with which options.",
 }
 INTERRUPTED = 130
+HELP = {"-h", "--help", "--version"}
 
 
 class LazyGroup(click.Group):
@@ -57,7 +60,8 @@ class LazyGroup(click.Group):
         """Run, and turn whatever goes wrong into one line and an exit code."""
         words = (args[0] if args else kwargs.get("args")) or sys.argv[1:]
         try:
-            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+            with stdout_for_json("--json" in words and not HELP & {*words}):
+                code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.UsageError as error:
             help_hint = f" (see '{error.ctx.command_path} --help')" if error.ctx else ""
             _fail(error.format_message() + help_hint, error.exit_code)

@@ -1,58 +1,99 @@
-"""``cltr plugins``."""
+"""``cltr plugins``: what is installed (``show``)."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cltr.cli.common.options import shared
 
+if TYPE_CHECKING:
+    from cltr.plugins import Failure, Registry
 
-@click.command(
+
+class ShowByDefault(click.Group):
+    """``cltr plugins NAME`` is short for ``cltr plugins show NAME``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
     "plugins",
+    cls=ShowByDefault,
     epilog="""\b
 Examples:
   cltr plugins
   cltr plugins prpo
   CLTR_PLUGINS=cltr-dr cltr plugins --json""",
 )
+def command() -> None:
+    """Show installed plugins.
+
+    'cltr plugins' and 'cltr plugins NAME' are short for 'cltr plugins show'.
+    """
+
+
+@command.command("show")
 @click.argument("name", required=False)
 @shared
-def command(name: str | None, as_json: bool, verbose: bool) -> None:
+def show(name: str | None, as_json: bool, verbose: bool) -> None:
     """Show what is installed, by whom, with which options.
 
-    With NAME, the options of that component or of all components of that package.
+    With NAME, the options of that component or of all components of that package, or why that
+    package failed to load. --verbose adds the traceback of the failure.
     """
-    del verbose
     from cltr.cli.common.output import print_json
-    from cltr.errors import UnknownNameError
-    from cltr.options import did_you_mean
     from cltr.plugins import registry
     from cltr.report.component_tables import print_components
 
     found = registry()
-    rows = [
-        _describe(role, component, provider)
-        for role, known in found.components.items()
-        for entries in known.values()
-        for component, provider in entries
-    ]
+    result = {
+        "components": [
+            _describe(role, component, provider)
+            for role, known in found.components.items()
+            for entries in known.values()
+            for component, provider in entries
+        ],
+        "failed": [_failed(failure, verbose=verbose) for failure in found.failures],
+        "clashes": found.clashes(),
+        "notes": found.notes,
+    }
     if name is not None:
-        words = {row["name"] for row in rows} | {row["package"] for row in rows}
-        rows = [row for row in rows if name in (row["name"], row["package"])]
-        if not rows:
-            raise UnknownNameError(
-                f"no component or package named '{name}'; 'cltr plugins' lists all"
-                + did_you_mean(name, words)
-            )
-    failed = [
-        {"package": f.provider.distribution, "version": f.provider.version, "error": f.reason}
-        for f in found.failures
-    ]
-    result = {"components": rows, "failed": failed, "clashes": found.clashes()}
+        result |= _only(name, result, found)
     if as_json:
         print_json(result)
     else:
         print_components(result, detailed=name is not None)
+
+
+def _only(name: str, result: dict[str, Any], found: "Registry") -> dict[str, Any]:
+    """What has this name: components, those of a package, or a package that failed."""
+    from cltr.errors import UnknownNameError
+    from cltr.options import did_you_mean
+
+    rows = [row for row in result["components"] if name in (row["name"], row["package"])]
+    failed = [row for row in result["failed"] if name == row["package"]]
+    packages = {provider.distribution for provider in found.providers}
+    if not rows and not failed and name not in packages:
+        words = {row["name"] for row in result["components"]} | packages
+        words |= {row["package"] for row in result["failed"]}
+        raise UnknownNameError(
+            f"no component or package named '{name}'; 'cltr plugins' lists all"
+            + did_you_mean(name, words)
+        )
+    notes = [note for note in result["notes"] if note.startswith(f"plugin {name} ")]
+    return {"components": rows, "failed": failed, "notes": notes}
+
+
+def _failed(failure: "Failure", *, verbose: bool) -> dict[str, Any]:
+    row = {
+        "package": failure.provider.distribution,
+        "version": failure.provider.version,
+        "error": failure.reason,
+    }
+    return row | ({"traceback": failure.traceback} if verbose else {})
 
 
 def _describe(role: str, component: Any, provider: Any) -> dict[str, Any]:

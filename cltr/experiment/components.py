@@ -1,16 +1,17 @@
 """Build the components that a configuration names: click model, reward, estimator and so on."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from cltr.clicks.model_file import load_click_model
 from cltr.clicks.models import Adversarial
-from cltr.errors import UsageError
+from cltr.errors import UnknownNameError, UsageError
 from cltr.experiment.config import Choice, RunConfig
 from cltr.files.fingerprints import file_fingerprint
 from cltr.interfaces import ClickModel, Component, Estimator, Ranker, RewardFunction, Scorer
-from cltr.plugins import registry
+from cltr.plugins import missing_plugins, plugins_of, registry
 
 FITTED = "fitted:"
 """What the name of a click model from a file of ``cltr fit`` begins with."""
@@ -81,12 +82,28 @@ class Components:
         return scorer
 
 
-def compose(config: RunConfig) -> Components:
-    """All components that a configuration names, built now, so that errors come before the work."""
+def compose(config: RunConfig, *, needs: Mapping[str, str] | None = None) -> Components:
+    """All components that a configuration names, built now, so that errors come before the work.
+
+    Args:
+        config: of the run.
+        needs: plugins that the run or study was made with, for an error to name one that is
+            missing; those that the run file records by default.
+    """
     components = Components(config)
     for name in PARTS:
-        getattr(components, name)
+        try:
+            getattr(components, name)
+        except UnknownNameError as error:
+            made_with = config.provenance
+            known = needs or made_with.get("plugins") or made_with.get("versions", {})
+            raise UnknownNameError(f"{error}{missing_plugins(known)}") from error
     return components
+
+
+def needed_plugins(components: Components) -> dict[str, str]:
+    """The plugins that the components come from: packages by version, files by content."""
+    return plugins_of(getattr(components, name) for name in PARTS)
 
 
 def build(role: str, choice: Choice, *, owner: str = "", **parts: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 from cltr.data import loading
 from cltr.errors import DataError, UsageError
-from cltr.experiment.components import Components, fitted_files
+from cltr.experiment.components import Components, fitted_files, needed_plugins
 from cltr.experiment.config import RunConfig, resolve
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import OWN, own_data
@@ -68,12 +68,16 @@ def describe(config: RunConfig, components: Components) -> dict[str, Any]:
     }
 
 
-def provenance(config: RunConfig, dataset: Dataset) -> dict[str, Any]:
-    """Versions and hashes of files: what a result depends on beside its run file."""
+def provenance(config: RunConfig, components: Components, dataset: Dataset) -> dict[str, Any]:
+    """Versions and hashes of files: what a result depends on beside its run file.
+
+    ``plugins`` are those that the run cannot do without.
+    """
     models = fitted_files(config)
     return {
         "python": platform.python_version(),
         "data": dataset.fingerprint,
         "versions": versions(),
+        "plugins": needed_plugins(components),
         **({"click_models": models} if models else {}),
     }

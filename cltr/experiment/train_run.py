@@ -36,7 +36,7 @@ def train(
     config, dataset = open_data(config)
     folder = RunFolder.create(out, label=f"{components.estimator.name}-{components.reward.name}")
     config = resolved(config, components)
-    config = config.model_copy(update={"provenance": provenance(config, dataset)})
+    config = config.model_copy(update={"provenance": provenance(config, components, dataset)})
     try:
         folder.write_text("run.toml", config.to_toml())
         return _run(config, components, dataset, folder, progress or Progress())

@@ -15,7 +15,8 @@ def print_components(result: dict[str, Any], *, detailed: bool) -> None:
     for row in result["components"]:
         package = f"{row['package']} {row['version']}".strip()
         table.add_row(row["role"], row["name"], package, _plain_text(row["summary"]))
-    console.print(table)
+    if result["components"]:
+        console.print(table)
     for row in result["components"] if detailed else ():
         options = Table("option", "default", "meaning", title=f"{row['role']} {row['name']}")
         options.title_justify = "left"
@@ -25,11 +26,17 @@ def print_components(result: dict[str, Any], *, detailed: bool) -> None:
             console.print(options)
     for failure in result["failed"]:
         console.print(
-            f"[red]failed[/] {failure['package']} {failure['version']}: {failure['error']}",
+            f"[red]failed[/] {escape(failure['package'])} {escape(failure['version'])}: "
+            f"{escape(failure['error'])}",
             highlight=False,
+            soft_wrap=True,
         )
+        if failure.get("traceback"):
+            console.print(escape(failure["traceback"].rstrip()), highlight=False, soft_wrap=True)
+    for note in result["notes"]:
+        console.print(f"[yellow]note[/] {escape(note)}", highlight=False, soft_wrap=True)
     for clash in result["clashes"]:
-        console.print(f"[yellow]clash[/] {clash}", highlight=False)
+        console.print(f"[yellow]clash[/] {escape(clash)}", highlight=False)
 
 
 def _plain_text(summary: str) -> str:

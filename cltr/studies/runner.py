@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cltr.errors import CltrError, DataError
-from cltr.experiment.components import compose
+from cltr.experiment.components import compose, needed_plugins
 from cltr.files.storage import finite, make_folder, write_beside
 from cltr.plugins import versions
 from cltr.studies.cell_worker import CellWorker, key_of
@@ -60,8 +60,9 @@ def run_study(
         plugins: plugin files that workers must load too.
         on_progress: called now and then.
     """
-    check_methods(study)
+    needed = check_methods(study)
     groups = _keyed(study)
+    study = study.model_copy(update={"plugins": needed})
     _prepare(study, folder)
     cells = [keyed for group in groups for keyed in group]
     before = {key for _, key in cells if (row := _read(folder, key)) and row["status"] == "done"}
@@ -94,14 +95,21 @@ def run_study(
     return [vars(cell) | (_read(folder, key) or {"status": "missing"}) for cell, key in cells]
 
 
-def check_methods(study: Study) -> None:
-    """Names and options of every method, before anything is computed."""
+def check_methods(study: Study) -> dict[str, str]:
+    """Check names and options of every method before anything is computed.
+
+    Returns:
+        The plugins that the methods need.
+    """
+    needed: dict[str, str] = {}
     for method in study.methods:
         for users in study.people:
+            cell = Cell(method, study.seeds[0], study.interactions[0], users)
             try:
-                compose(study.config(Cell(method, study.seeds[0], study.interactions[0], users)))
+                needed |= needed_plugins(compose(study.config(cell), needs=study.plugins))
             except CltrError as error:
                 raise type(error)(f"method '{method}': {error}") from error
+    return needed
 
 
 def _prepare(study: Study, folder: Path) -> None:

@@ -119,6 +119,9 @@ class Study(Options):
     panels: dict[str, list[str]] = Field(
         {}, description="which methods are drawn together; all in one if empty."
     )
+    plugins: dict[str, str] = Field(
+        {}, description="packages and plugin files that it was made with; not loaded from here."
+    )
     curves: str = Field("", description="the published curves to draw behind: a figure's name.")
 
     def model_post_init(self, context: Any) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 import click
 from rich.console import Console
 
+from cltr.cli.common.json_stdout import json_stdout
 from cltr.files.storage import finite
 
 
 def print_json(value: Any) -> None:
     """Exactly one JSON object; what is not a number in JSON is null."""
-    click.echo(json.dumps(finite(value), indent=2, allow_nan=False))
+    click.echo(json.dumps(finite(value), indent=2, allow_nan=False), file=json_stdout())
 
 
 def print_result(result: dict[str, Any], *, as_json: bool) -> None:

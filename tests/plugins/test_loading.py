@@ -1,7 +1,5 @@
 """Guards plugins: what a stranger gets wrong is one line, and everything else goes on working."""
 
-import sys
-import textwrap
 from importlib.metadata import version
 
 import pytest
@@ -9,57 +7,9 @@ import pytest
 from cltr.errors import PluginError, UnknownNameError
 from cltr.interfaces import RewardFunction
 from cltr.plugins import Provider, load_file, registry, versions
+from tests.strangers import REWARD, one_failure
 
 CORE = f"cltr {version('cltr')}"
-REWARD = """
-from cltr import RewardFunction, hookimpl
-
-
-class Mine(RewardFunction):
-    name = "{name}"
-
-    def mu(self, data, *, propensity_clip=0.0):
-        return data.statistics.click_rate
-
-
-@hookimpl
-def cltr_rewards():
-    return [Mine]
-"""
-
-
-class Site:
-    """A folder of installed distributions, as pip would leave it."""
-
-    def __init__(self, folder, monkeypatch):
-        self.folder, self.monkeypatch, self.names = folder, monkeypatch, []
-        monkeypatch.syspath_prepend(folder)
-
-    def install(self, distribution: str, code: str, *, version: str = "2.0") -> None:
-        module = distribution.replace("-", "_")
-        (self.folder / f"{module}.py").write_text(textwrap.dedent(code))
-        info = self.folder / f"{module}-{version}.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n")
-        (info / "entry_points.txt").write_text(f"[cltr]\n{distribution} = {module}\n")
-        self.monkeypatch.delitem(sys.modules, module, raising=False)
-        self.names.append(distribution)
-        # Only the core and what this test installs, whatever else the machine has.
-        self.monkeypatch.setenv("CLTR_PLUGINS", ",".join(self.names))
-
-
-@pytest.fixture
-def site(tmp_path, monkeypatch, fresh_registry) -> Site:
-    return Site(tmp_path, monkeypatch)
-
-
-def one_failure() -> str:
-    """The line of the only plugin that failed, once the core is seen to be there."""
-    found = registry()
-    assert "prpo" in found.names("estimator")
-    (failure,) = found.failures
-    assert "\n" not in failure.reason
-    return f"{failure.provider}: {failure.reason}"
 
 
 def test_a_package_is_found_by_its_entry_point(site):
@@ -266,7 +216,7 @@ CONTRACT = (
         ),
         (
             "class Mine(RewardFunction):\n    def mu(self, data, *, propensity_clip=0): return 0",
-            "Mine has no name; give it one: name = 'my-reward'",
+            "Mine has no name; give it one: name = 'my-reward-function'",
         ),
         (
             "class Mine(RewardFunction):\n    name = 'mine'",

@@ -1,0 +1,17 @@
+"""Plugins: found by entry point or file, checked, and kept with who provides each component."""
+
+from cltr.plugins.catalogue import ROLES, Failure, Provider, Registry
+from cltr.plugins.discovery import load_file, registry, versions
+from cltr.plugins.requirements import missing_plugins, plugins_of
+
+__all__ = [
+    "ROLES",
+    "Failure",
+    "Provider",
+    "Registry",
+    "load_file",
+    "missing_plugins",
+    "plugins_of",
+    "registry",
+    "versions",
+]

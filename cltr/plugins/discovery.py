@@ -1,0 +1,98 @@
+"""Find plugins: installed packages by entry point, plain files by ``--plugin``.
+
+Entry points are loaded one by one under ``try``: a broken plugin is one line, never a crash.
+"""
+
+import importlib.util
+import os
+import sys
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points, version
+from pathlib import Path
+from types import ModuleType
+
+from cltr import hookspecs
+from cltr.errors import PluginError
+from cltr.files.fingerprints import file_fingerprint
+from cltr.plugins.catalogue import Found, Provider, Registry
+from cltr.plugins.compatibility import CORE, check_requirements
+from cltr.plugins.hooks import components_of
+
+LIBRARIES = ("numba", "numpy", "torch")
+"""Whose own arithmetic is in every number."""
+
+
+@cache
+def registry() -> Registry:
+    """All installed plugins; ``CLTR_PLUGINS=a,b`` restricts them (the core is always there)."""
+    found = Registry()
+    wanted = os.environ.get("CLTR_PLUGINS")
+    allowed = None if wanted is None else {word.strip() for word in wanted.split(",")}
+    for entry in sorted(entry_points(group=hookspecs.GROUP), key=_core_first):
+        provider = _provider(entry)
+        names = {provider.distribution, entry.name}
+        if provider.distribution == CORE or allowed is None or names & allowed:
+            found.add(provider, lambda entry=entry: _load(entry))  # type: ignore[misc]
+    return found
+
+
+def load_file(path: Path) -> None:
+    """Register the plugin in a plain Python file (``--plugin my_clicks.py``)."""
+    path = Path(path)
+    if not path.is_file():
+        raise PluginError(f"{path}: no such plugin file")
+    provider = Provider(str(path), "", path.stem)
+    known = registry()
+    if provider in known.providers:
+        return
+    known.add(provider, lambda: components_of(_import_file(path), name=path.stem))
+    for failure in known.failures:
+        if failure.provider == provider:
+            known.failures.remove(failure)
+            raise PluginError(f"{path}: {failure.reason}")
+
+
+def versions() -> dict[str, str]:
+    """What a number depends on beside its options: packages by version, plugin files by content."""
+    found = {name: version(name) for name in LIBRARIES}
+    return found | dict(identity(provider) for provider in registry().providers)
+
+
+def identity(provider: Provider) -> tuple[str, str]:
+    """A package and its version, or a plugin file and the hash of its content."""
+    path = Path(provider.distribution)
+    if not provider.version and path.is_file():
+        return path.name, file_fingerprint(path)
+    return provider.distribution, provider.version
+
+
+def _core_first(entry: EntryPoint) -> tuple[bool, str, str]:
+    provider = _provider(entry)
+    return provider.distribution != CORE, provider.distribution, entry.name
+
+
+def _provider(entry: EntryPoint) -> Provider:
+    if entry.dist is None:
+        return Provider(entry.value, "", entry.name)
+    return Provider(entry.dist.name, entry.dist.version, entry.name)
+
+
+def _load(entry: EntryPoint) -> Found:
+    if entry.dist is not None:
+        check_requirements(entry.dist.requires, core_version=version(CORE))
+    return components_of(entry.load(), name=entry.name)
+
+
+def _import_file(path: Path) -> ModuleType:
+    name = f"cltr_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginError("it is no Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses and pydantic look up annotations
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
