@@ -1,0 +1,171 @@
+"""Is there enough of it: clicks, queries, signal, overlap; and are the estimates possible?"""
+
+import numpy as np
+
+from cltr.evaluation.bounds import ClusterTotals, cluster_interval
+from cltr.health.outcome import HealthCheck
+from cltr.types import Affine, ClickStatistics, Exposure, Floats, Lists, Rewards
+
+FEWEST_QUERIES = 10
+"""Queries with clicks below which nothing is learned about other queries."""
+FEW_QUERIES = 30
+"""Queries with clicks below which only small moves are made."""
+FEWEST_CLICKS = 100
+"""Clicks below which an estimate's error is 10 % of its value or more."""
+CONFIDENCE = 0.90
+"""Of two-sided intervals, so that each end is a 95 % bound."""
+MOSTLY_HIDDEN = 0.5
+"""Share of the candidate documents that are hardly ever shown, above which overlap is poor."""
+FAR_OUTSIDE = 1.0
+"""How far the mean reward of shown documents may lie outside [0, 1]: estimates have errors."""
+
+
+def check_clicks(statistics: ClickStatistics) -> HealthCheck:
+    """Are there clicks, and on enough queries?
+
+    Args:
+        statistics: training clicks.
+    """
+    lists = Lists.of_offsets(statistics.offsets)
+    by_query = lists.sum(statistics.clicks.sum(-1))
+    clicks, queries = int(by_query.sum()), int((by_query > 0).sum())
+    found = f"{clicks:,} training clicks on {queries:,} {_queries(queries)}"
+    advice = "Log for longer, or merge the logs of more days."
+    if clicks == 0:
+        shown = statistics.n_interactions
+        sentence = f"There are no clicks in {shown:,} training interactions."
+        return HealthCheck("clicks", "fail", 0, sentence, "Check what counts as a click.")
+    if queries < FEWEST_QUERIES:
+        sentence = f"There are {found}: nothing can be learned about other queries."
+        return HealthCheck("clicks", "fail", queries, sentence, advice)
+    if queries < FEW_QUERIES or clicks < FEWEST_CLICKS:
+        sentence = f"There are only {found}."
+        return HealthCheck("clicks", "inconclusive", queries, sentence, advice)
+    return HealthCheck("clicks", "pass", queries, f"There are {found}.")
+
+
+def _queries(n: int) -> str:
+    return "query" if n == 1 else "queries"
+
+
+def check_signal(
+    one: ClickStatistics, other: ClickStatistics, affine: Affine, *, seed: int = 0
+) -> HealthCheck:
+    r"""Do clicks tell the documents of a query apart?
+
+    The clicks are in two halves. A document's corrected clicks in excess of its query's mean,
+    :math:`r_d = \sum_k (c_{dk} - n_{dk}\beta_k) - m_q \sum_k n_{dk}\alpha_k`, have a positive
+    product over the two halves if documents differ, and a product of mean 0 if they do not.
+
+    Args:
+        one: a random half of the impressions of some log.
+        other: the other half.
+        affine: of the click model.
+        seed: of the bootstrap that is used where queries are few.
+    """
+    lists = Lists.of_offsets(one.offsets)
+    first, second = (_excess(half, affine, lists) for half in (one, other))
+    products = lists.sum(first * second)
+    spread = float(np.sqrt((first**2).sum() * (second**2).sum()))
+    displays = (one.displays + other.displays).astype(np.float64)
+    logged = displays > 0
+    if not spread > 0 or logged.sum() < 2:
+        return _no_signal(0.0, "too few clicks to compare")
+    totals = ClusterTotals(products * logged, logged.astype(np.float64))
+    found = cluster_interval(totals, confidence=CONFIDENCE, target="these queries", seed=seed)
+    correlation = float(products.sum() / spread)
+    if found.low > 0:
+        return HealthCheck(
+            "signal",
+            "pass",
+            correlation,
+            "Clicks tell the documents of a query apart: the correlation of their click rates "
+            f"between two halves of the log is {correlation:.2f}.",
+        )
+    return _no_signal(
+        correlation,
+        f"the correlation of their click rates between two halves of the log is {correlation:.2f}, "
+        "which chance explains",
+    )
+
+
+def _no_signal(correlation: float, why: str) -> HealthCheck:
+    return HealthCheck(
+        "signal",
+        "fail",
+        correlation,
+        f"Clicks do not tell the documents of a query apart: {why}.",
+        "Log for longer, or check that clicks belong to the documents beside them.",
+    )
+
+
+def _excess(statistics: ClickStatistics, affine: Affine, lists: Lists) -> Floats:
+    """Corrected clicks beyond those that the query's mean relevance explains, ``[docs]``."""
+    corrected = statistics.clicks.sum(-1) - statistics.impressions @ affine.trust
+    examined = statistics.impressions @ affine.examination
+    total = lists.sum(examined)
+    mean = np.divide(lists.sum(corrected), total, out=np.zeros(len(total)), where=total > 0)
+    excess: Floats = corrected - np.repeat(mean, lists.lengths) * examined
+    return excess
+
+
+def check_overlap(
+    exposure: Exposure, statistics: ClickStatistics, *, best_examination: float
+) -> HealthCheck:
+    """How many of the candidate documents does production ever show?
+
+    A document counts as hidden if production is expected to have it examined less than once in
+    all the displays of its query.
+
+    Args:
+        exposure: of training queries.
+        statistics: training clicks.
+        best_examination: examination at the best rank, the unit of propensities.
+    """
+    displays = statistics.displays_per_document
+    logged = displays > 0
+    expected = exposure.propensities / max(best_examination, 1e-12) * displays
+    weights = statistics.query_weights / np.maximum(np.diff(statistics.offsets), 1)
+    each = np.repeat(weights, np.diff(statistics.offsets))
+    hidden = float(each[logged & (expected < 1)].sum() / max(each[logged].sum(), 1e-300))
+    sentence = (
+        f"Production hardly ever shows {hidden:.0%} of the candidate documents of a query "
+        "(they are expected to be examined less than once in this log)."
+    )
+    if hidden <= MOSTLY_HIDDEN:
+        return HealthCheck("overlap", "pass", hidden, sentence)
+    return HealthCheck(
+        "overlap",
+        "inconclusive",
+        hidden,
+        f"{sentence} The clicks say nothing about these documents.",
+        "Explore: let production show other documents now and then.",
+    )
+
+
+def check_possible(rewards: Rewards) -> HealthCheck:
+    """Can the relevance estimates be true?
+
+    Args:
+        rewards: of validation clicks, without clipping of propensities.
+    """
+    statistics = rewards.statistics
+    shown = np.zeros(len(rewards.values)) if statistics is None else statistics.impressions.sum(-1)
+    mean = float(shown @ rewards.values / max(shown.sum(), 1))
+    displays = rewards.query_weights
+    value = float(displays @ rewards.dataset.lists.sum(rewards.exposure.weights * rewards.values))
+    sentence = (
+        f"The mean relevance of shown documents is estimated as {mean:.2f}, and the value of "
+        f"production as {value:.3f}."
+    )
+    possible = -FAR_OUTSIDE <= mean <= 1 + FAR_OUTSIDE and value >= 0
+    if possible:
+        return HealthCheck("possible values", "pass", mean, sentence)
+    return HealthCheck(
+        "possible values",
+        "fail",
+        mean if value >= 0 else value,
+        f"{sentence} That is impossible: relevance lies between 0 and 1, and a value cannot be "
+        "negative.",
+        "The click model or the exposure is wrong; use --click-model auto, or check the log.",
+    )

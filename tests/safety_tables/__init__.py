@@ -1,0 +1,1 @@
+"""What the defaults gain and lose on simulated users: the tables of docs/defaults.md."""
