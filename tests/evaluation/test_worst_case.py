@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cltr.evaluation.certificate import Basis, absolute_losses, ndcg_losses, worst_case
+from cltr.evaluation.certificate import Basis, worst_case
 from cltr.evaluation.metrics import MetricOptions, measure
 from cltr.objectives.ratios import ratio_extremes
 from cltr.policies import Deterministic, PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
+from cltr.policies.worst_losses import absolute_losses, ndcg_losses
 from cltr.types import Dataset, Lists
 
 GRADES = (0.0, 1.0, 3.0)
