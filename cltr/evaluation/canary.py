@@ -10,8 +10,8 @@ has the effect of the new ranker as its mean, whatever the share was. Means of t
 if the share rises while traffic changes, they compare other requests.
 
 Two budgets have two units. The worst-case loss in points of NDCG limits the share at any time
-(:func:`certified_share`); the tolerated loss of outcome per request lets it rise beyond that, on
-evidence (:func:`judge_canary`).
+(:func:`cltr.evaluation.verdict.canary_share`); the tolerated loss of outcome per request lets it
+rise beyond that, on evidence (:func:`judge_canary`).
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from cltr.errors import DataError, OptionError
+from cltr.errors import DataError
 from cltr.evaluation.bounds import Limits, running_bounds
 from cltr.types import Booleans, Floats
 
@@ -98,24 +98,6 @@ class CanaryVerdict:
     reason: str
 
 
-def certified_share(worst_loss: float, *, budget: float) -> float:
-    r"""The share at which the worst-case loss is within a budget: :math:`\min(1, B / L)`.
-
-    A mixture with the share :math:`\lambda` has :math:`\lambda` times every absolute loss.
-
-    Args:
-        worst_loss: of the new ranker, in points of the metric.
-        budget: in the same unit.
-
-    Example:
-        >>> certified_share(0.5, budget=0.02)
-        0.04
-    """
-    if not (worst_loss >= 0 and budget >= 0):
-        raise OptionError(f"worst-case loss {worst_loss} and budget {budget} must not be negative")
-    return 1.0 if worst_loss <= budget else budget / worst_loss
-
-
 def judge_canary(
     log: CanaryLog,
     *,
@@ -136,7 +118,8 @@ def judge_canary(
         log: the requests so far.
         limits: the smallest and the largest outcome that a request can have.
         tolerance: outcome per request that may be lost.
-        share: allowed by the certificate (:func:`certified_share`), whatever users do.
+        share: allowed by the certificate (:func:`cltr.evaluation.verdict.canary_share`), whatever
+            users do.
         trusted: whether outcomes may raise the share beyond that.
         confidence: of the two bounds together, for all looks.
 

@@ -7,11 +7,11 @@ from cltr.errors import DataError
 from cltr.evaluation.bounds import Limits, running_bounds
 from cltr.evaluation.canary import (
     CanaryLog,
-    certified_share,
     judge_canary,
     judge_interleaving,
     team_effects,
 )
+from cltr.evaluation.verdict import canary_share
 
 UNIT = Limits(0.0, 1.0)
 
@@ -77,9 +77,9 @@ def test_outcomes_that_are_not_trusted_never_raise_the_share():
 
 
 def test_the_certified_share_keeps_the_budget():
-    assert certified_share(0.5, budget=0.02) == 0.04
-    assert certified_share(0.01, budget=0.02) == 1.0
-    assert certified_share(0.0, budget=0.0) == 1.0
+    assert canary_share(0.5, budget=0.02) == 0.04
+    assert canary_share(0.01, budget=0.02) == 1.0
+    assert canary_share(0.0, budget=0.0) == 1.0
 
 
 def test_requests_that_had_no_choice_are_left_out():
