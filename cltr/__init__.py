@@ -17,6 +17,8 @@ _PUBLIC = {
     "Ranker": "interfaces",
     "Scorer": "interfaces",
     "LogReader": "interfaces",
+    "DataLayout": "extensions",
+    "Command": "extensions",
     "Options": "options",
     "hookimpl": "hookspecs",
     "CltrError": "errors",

@@ -48,3 +48,10 @@ def cltr_log_readers() -> list[type[Any]]:
     from cltr.logs.readers import ListReader, LongReader
 
     return [LongReader, ListReader, UbiReader, OpenBanditReader]
+
+
+@hookimpl
+def cltr_data_layouts() -> list[type[Any]]:
+    from cltr.data.well_known import Istella, IstellaS, Letor4, Mslr10k, Mslr30k, Yahoo
+
+    return [Mslr10k, Mslr30k, Yahoo, Istella, IstellaS, Letor4]

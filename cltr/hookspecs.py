@@ -1,4 +1,4 @@
-"""Six hooks, one per contract. A plugin marks functions of these names with ``hookimpl``."""
+"""The hooks, one per contract. A plugin marks functions of these names with ``hookimpl``."""
 
 from typing import Any
 
@@ -37,3 +37,13 @@ def cltr_scorers() -> list[type[Any]]:  # type: ignore[empty-body]
 @hookspec
 def cltr_log_readers() -> list[type[Any]]:  # type: ignore[empty-body]
     """Return a list of ``LogReader`` classes."""
+
+
+@hookspec
+def cltr_data_layouts() -> list[type[Any]]:  # type: ignore[empty-body]
+    """Return a list of ``DataLayout`` classes."""
+
+
+@hookspec
+def cltr_commands() -> list[type[Any]]:  # type: ignore[empty-body]
+    """Return a list of ``Command`` classes."""

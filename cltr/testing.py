@@ -18,6 +18,7 @@ from cltr.clicks.models import TrustBias
 from cltr.clicks.simulation import simulate_statistics
 from cltr.errors import UnsupportedError
 from cltr.exposure.exposure import exact_exposure
+from cltr.extensions import Command, DataLayout
 from cltr.interfaces import (
     ClickModel,
     Component,
@@ -34,7 +35,7 @@ from cltr.plugins import ROLES
 from cltr.plugins.contracts import class_problem
 from cltr.policies import PlackettLuce
 from cltr.policies.rank_weights import rank_weights
-from cltr.types import ClickData, Dataset, Exposure, Floats, Lists
+from cltr.types import SPLITS, ClickData, Dataset, Exposure, Floats, Lists
 
 TOP_K = 5
 
@@ -306,6 +307,49 @@ def check_log_reader(
             found = counted.runs
             _demand(found == n_interactions, f"{found} interactions, not {n_interactions}")
         _demand(not tally.problems.counts, f"problems: {', '.join(tally.problems.counts)}")
+
+
+def check_data_layout(layout: DataLayout, folder: Path, *, n_files: int) -> None:
+    """A folder of its kind is found, and an empty one is not.
+
+    Args:
+        layout: the layout.
+        folder: with files as the data set's own archive leaves them.
+        n_files: how many files there are in all splits together.
+    """
+    from tempfile import TemporaryDirectory
+
+    _check_component(layout)
+    _demand(bool(getattr(layout, "title", "")), "it has no title; messages name the data set by it")
+    _demand(getattr(layout, "highest_grade", 0) > 0, "it does not say the highest grade")
+    found = layout.find(folder, fold=None)
+    _demand(found is not None, f"{folder} is not found, although it has this layout")
+    files, _notes = found if found is not None else ({}, [])
+    _demand("train" in files, "no training files are found")
+    unknown = sorted(set(files) - set(SPLITS))
+    _demand(not unknown, f"there is no split {', '.join(unknown)}; splits are {', '.join(SPLITS)}")
+    paths = [path for group in files.values() for path in group]
+    _demand(len(paths) == n_files, f"{len(paths)} files are found, not {n_files}")
+    _demand(len(set(paths)) == len(paths), "a file is in two splits")
+    missing = [str(path) for path in paths if not path.is_file()]
+    _demand(not missing, f"{', '.join(missing)} is found but does not exist")
+    with TemporaryDirectory() as empty:
+        _demand(layout.find(Path(empty), fold=None) is None, "an empty folder is taken for it")
+
+
+def check_command(command: Command) -> None:
+    """It builds a click command of its name, with help, whose help page can be shown."""
+    import click
+
+    _check_component(command)
+    built = command.build()
+    _demand(isinstance(built, click.Command), "build does not return a click command")
+    _demand(built.name == command.name, f"it is called '{built.name}', not '{command.name}'")
+    _demand(bool(built.get_short_help_str()), "it has no docstring; --help shows it")
+    for parameter in built.params:
+        described = not isinstance(parameter, click.Option) or parameter.help
+        _demand(bool(described), f"option {'/'.join(parameter.opts)} has no help")
+    built.get_help(click.Context(built, info_name=command.name))
 
 
 def _demand(condition: bool, message: str) -> None:

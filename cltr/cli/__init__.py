@@ -34,7 +34,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
         if cmd_name not in COMMANDS:
-            return None
+            return _plugin_command(cmd_name)
         command: click.Command = import_module(f"cltr.cli.{cmd_name}").command
         return command
 
@@ -44,11 +44,15 @@ class LazyGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             from difflib import get_close_matches
 
-            close = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
-            raise click.UsageError(
-                f"no command '{args[0]}'; there are: {', '.join(COMMANDS)}.{hint}", ctx
-            )
+            from cltr.plugins import registry
+
+            known = [*COMMANDS, *registry().names("command")]
+            if args[0] not in known:
+                close = get_close_matches(args[0], known, n=1)
+                hint = f" Did you mean '{close[0]}'?" if close else ""
+                raise click.UsageError(
+                    f"no command '{args[0]}'; there are: {', '.join(known)}.{hint}", ctx
+                )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -60,7 +64,8 @@ class LazyGroup(click.Group):
         """Run, and turn whatever goes wrong into one line and an exit code."""
         words = (args[0] if args else kwargs.get("args")) or sys.argv[1:]
         try:
-            with stdout_for_json("--json" in words and not HELP & {*words}):
+            ours = bool(words) and words[0] in COMMANDS  # others print as they like
+            with stdout_for_json(ours and "--json" in words and not HELP & {*words}):
                 code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.UsageError as error:
             help_hint = f" (see '{error.ctx.command_path} --help')" if error.ctx else ""
@@ -75,6 +80,16 @@ class LazyGroup(click.Group):
         except Exception as error:
             _fail_on(error, verbose="--verbose" in words)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _plugin_command(name: str) -> click.Command | None:
+    """The command of that name that a plugin adds; plugins are looked for only now."""
+    from cltr.plugins import registry
+
+    if name not in registry().names("command"):
+        return None
+    command: click.Command = registry().find("command", name)().build()
+    return command
 
 
 def _fail_on(error: Exception, *, verbose: bool) -> None:
@@ -101,7 +116,8 @@ def _fail(message: str, code: int) -> None:
     invoke_without_command=True,
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with: cltr train --estimator prpo --reward dr",
+    epilog="Start with: cltr train --estimator prpo --reward dr. Plugins may add commands: "
+    "see cltr plugins.",
 )
 @click.version_option(package_name="cltr", message="%(prog)s %(version)s")
 @click.pass_context

@@ -9,7 +9,6 @@ import click
 from cltr.cli.common.options import Command, Count, shared
 
 NORMALIZATIONS = ("none", "z-score", "log1p-z-score", "query-min-max")
-PRESETS = ("mslr10k", "mslr30k", "yahoo", "istella", "istella-s", "letor4")
 
 
 @click.group("data")
@@ -40,7 +39,12 @@ Examples:
 @_files("train")
 @_files("valid")
 @_files("test")
-@click.option("--preset", type=click.Choice(PRESETS), help="A well-known data set, checked.")
+@click.option(
+    "--preset",
+    metavar="NAME",
+    help="Layout of a well-known data set, also from a plugin: finds its files and checks them; "
+    "mslr10k, mslr30k, yahoo, istella, istella-s, letor4.",
+)
 @click.option("--fold", type=click.IntRange(min=1), help="Which fold of a folder of folds.  [1]")
 @click.option(
     "--normalize",

@@ -19,15 +19,14 @@ class ShowByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(
-    "plugins",
-    cls=ShowByDefault,
-    epilog="""\b
+EXAMPLES = """\b
 Examples:
   cltr plugins
   cltr plugins prpo
-  CLTR_PLUGINS=cltr-dr cltr plugins --json""",
-)
+  CLTR_PLUGINS=cltr-dr cltr plugins --json"""
+
+
+@click.group("plugins", cls=ShowByDefault, epilog=EXAMPLES)
 def command() -> None:
     """Show installed plugins.
 
@@ -35,7 +34,7 @@ def command() -> None:
     """
 
 
-@command.command("show")
+@command.command("show", epilog=EXAMPLES)
 @click.argument("name", required=False)
 @shared
 def show(name: str | None, as_json: bool, verbose: bool) -> None:

@@ -10,17 +10,18 @@ import numpy as np
 
 from cltr.data.dataset_file import FORMAT, DatasetWriter, about_dataset, open_dataset, save_dataset
 from cltr.data.disk_spool import Spool
-from cltr.data.layouts import PRESETS, Files, Preset, find_files, preset_named
+from cltr.data.layouts import Files, find_files
 from cltr.data.normalization import NORMALIZATIONS, check_normalization, fit_normalization
 from cltr.data.split_files import OnBytes, Pile, assign_splits, gather_files
 from cltr.data.svmlight import EXPECTED, MOST_FEATURES
 from cltr.errors import DataError, UsageError
+from cltr.extensions import DataLayout
 from cltr.files.storage import create_h5, keep_inputs
+from cltr.plugins import registry
 from cltr.types import SPLITS, Dataset, Integers, Lists
 
 __all__ = [
     "NORMALIZATIONS",
-    "PRESETS",
     "dataset_info",
     "describe_dataset",
     "import_dataset",
@@ -66,7 +67,7 @@ def import_dataset(
     """
     out = Path(out)
     check_normalization(normalize)
-    known = preset_named(preset) if preset else None
+    known: DataLayout | None = registry().find("data-layout", preset)() if preset else None
     given = {"train": train, "valid": valid, "test": test}
     files, notes = _choose(paths, given, fold=fold, preset=known)
     keep_inputs(out, [path for part in files.values() for path in part])
@@ -100,12 +101,12 @@ def _choose(
     given: Mapping[str, Sequence[Path | str]],
     *,
     fold: int | None,
-    preset: Preset | None,
+    preset: DataLayout | None,
 ) -> tuple[Files, list[str]]:
     """The files by split, as given or as found."""
     named = {split: [Path(path) for path in group] for split, group in given.items() if group}
     if not named:
-        return find_files([Path(path) for path in paths], fold=fold, preset=preset)
+        return find_files([Path(path) for path in paths], fold=fold, layout=preset)
     if paths:
         raise UsageError(f"{paths[0]}: give either paths or --train, --valid and --test, not both")
     if "train" not in named:
@@ -113,7 +114,7 @@ def _choose(
     return named, []
 
 
-def _check(pile: Pile, files: Files, preset: Preset | None, out: Path) -> None:
+def _check(pile: Pile, files: Files, preset: DataLayout | None, out: Path) -> None:
     spool = pile.spool
     if spool.n_features == 0:
         raise DataError(f"{files['train'][0]}: no document has a feature; {EXPECTED}")

@@ -7,15 +7,14 @@ parts ``S1.txt`` to ``S5.txt``, from which the folds are made. Names may end in 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from cltr.errors import DataError, UsageError
-from cltr.options import did_you_mean
+from cltr.extensions import DataLayout, SplitFiles
 from cltr.types import SPLITS
 
-Files = Mapping[str, Sequence[Path]]
-"""Files by split."""
+Files = SplitFiles
+
 _WORDS = {
     "train": "train", "training": "train",
     "vali": "valid", "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
@@ -25,64 +24,15 @@ _SIDECARS = (".query", ".weight", ".init", ".position", ".group")
 _HOW = "name the files with --train, --valid and --test"
 
 
-@dataclass(frozen=True)
-class Preset:
-    """What a well-known data set looks like."""
-
-    title: str
-    n_features: tuple[int, ...]
-    highest_grade: int
-    n_queries: tuple[int, ...]
-    """In all splits together; one of these."""
-    folders: tuple[str, ...] = ("",)
-    """Where in the folder the layout may begin."""
-    prefix: str = ""
-    """Of the file names, where a folder holds several sets."""
-    huge_is_missing: bool = False
-
-    def check(self, *, n_features: int, highest_grade: float, n_queries: int) -> None:
-        """Refuse, in one line, data that are not this data set."""
-        for what, found, expected in (
-            ("features", n_features, self.n_features),
-            ("queries", n_queries, self.n_queries),
-        ):
-            if found not in expected:
-                numbers = " or ".join(str(number) for number in expected)
-                raise DataError(
-                    f"{self.title} has {numbers} {what}, but {found} were found; "
-                    "check the files, or import them without a preset"
-                )
-        if highest_grade > self.highest_grade:
-            raise DataError(
-                f"{self.title} has grades 0 to {self.highest_grade}, but {highest_grade:g} was "
-                "found; check the files, or import them without a preset"
-            )
-
-
-PRESETS = {
-    "mslr10k": Preset("MSLR-WEB10K", (136,), 4, (10_000,), ("", "MSLR-WEB10K")),
-    "mslr30k": Preset("MSLR-WEB30K", (136,), 4, (31_531,), ("", "MSLR-WEB30K")),
-    "yahoo": Preset("Yahoo set 1", (699, 700), 4, (29_921,), ("", "set1"), prefix="set1"),
-    "istella": Preset("Istella", (220,), 4, (33_018,), ("", "full"), huge_is_missing=True),
-    "istella-s": Preset("Istella-S", (220,), 4, (33_018,), ("", "sample"), huge_is_missing=True),
-    "letor4": Preset("LETOR 4.0", (46,), 2, (1_692, 784), ("", "MQ2007", "MQ2008")),
-}
-"""By the name that users type. LETOR 4.0 is MQ2007 or MQ2008."""
-
-
-def preset_named(name: str) -> Preset:
-    """The preset, or one line with those that there are."""
-    if name not in PRESETS:
-        raise UsageError(
-            f"no preset named '{name}'; there are {', '.join(PRESETS)}{did_you_mean(name, PRESETS)}"
-        )
-    return PRESETS[name]
-
-
 def find_files(
-    paths: Sequence[Path], *, fold: int | None = None, preset: Preset | None = None
+    paths: Sequence[Path], *, fold: int | None = None, layout: DataLayout | None = None
 ) -> tuple[Files, list[str]]:
     """Sort files, or the files of a folder, into splits.
+
+    Args:
+        paths: files, or one folder.
+        fold: which fold of a folder of folds.
+        layout: of a well-known data set; it says where its files are.
 
     Returns:
         The files by split, and what was decided on the way, in words.
@@ -97,18 +47,26 @@ def find_files(
         return _by_name(list(paths), "the files"), []
     if len(paths) > 1:
         raise UsageError(f"{folders[0]}: is a folder among {len(paths)} paths; import it alone")
-    starts = preset.folders if preset else ("",)
-    for start in (folders[0] / name for name in starts):
-        found = _in_folder(start, fold=fold, prefix=preset.prefix if preset else "")
-        if found:
-            return found
+    folder = folders[0]
+    found = layout.find(folder, fold=fold) if layout else find_in_folder(folder, fold=fold)
+    if found:
+        return found
     raise DataError(
-        f"{folders[0]}: no split in this folder; expected train.txt, set1.train.txt, Fold1 or "
+        f"{folder}: no split in this folder; expected train.txt, set1.train.txt, Fold1 or "
         f"S1.txt to S5.txt; or {_HOW}"
     )
 
 
-def _in_folder(folder: Path, *, fold: int | None, prefix: str) -> tuple[Files, list[str]] | None:
+def find_in_folder(
+    folder: Path, *, fold: int | None, prefix: str = ""
+) -> tuple[Files, list[str]] | None:
+    """The files of a folder by split, whichever of the known layouts it has; None if none.
+
+    Args:
+        folder: that holds them.
+        fold: which fold of a folder of folds; the first by default.
+        prefix: of the file names, where a folder holds several sets.
+    """
     if not folder.is_dir():
         return None
     files = _data_files(folder)

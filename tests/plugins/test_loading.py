@@ -6,9 +6,10 @@ import pytest
 
 from cltr.errors import PluginError, UnknownNameError
 from cltr.interfaces import RewardFunction
-from cltr.plugins import Provider, load_file, registry, versions
+from cltr.plugins import ROLES, Provider, load_file, registry, versions
 from tests.strangers import REWARD, one_failure
 
+HOOKS = ", ".join(hook for hook, _ in ROLES.values())
 CORE = f"cltr {version('cltr')}"
 
 
@@ -144,9 +145,7 @@ class Mine(RewardFunction):
     [
         (
             "def cltr_reward(): return [Mine]",
-            "there is no hook 'cltr_reward'; the hooks are cltr_click_models, cltr_rewards, "
-            "cltr_estimators, cltr_rankers, cltr_scorers, cltr_log_readers. "
-            "Did you mean 'cltr_rewards'?",
+            f"there is no hook 'cltr_reward'; the hooks are {HOOKS}. Did you mean 'cltr_rewards'?",
         ),
         (
             "def cltr_rewards(): pass",

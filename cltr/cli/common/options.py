@@ -85,10 +85,14 @@ def plugin_files() -> tuple[Path, ...]:
 
 def warn_about_plugins() -> None:
     """One line for each plugin that failed or clashes, to stderr."""
+    from cltr.cli import COMMANDS
     from cltr.plugins import registry
 
     for line in registry().warnings():
         click.echo(f"Warning: {line}", err=True)
+    for name in set(registry().names("command")) & set(COMMANDS):
+        provider = registry().components["command"][name][0][1]
+        click.echo(f"Warning: {provider}: cltr has a command '{name}' of its own", err=True)
 
 
 def run_options(command: Command) -> Command:
