@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from cltr.clicks.fit_tools import Convergence, Parameters
 from cltr.errors import DataError, UnsupportedError
+from cltr.files.attributes import write_attributes
 from cltr.files.schema import Member
 from cltr.files.storage import attribute, create_h5, open_h5
 from cltr.interfaces import ClickModel
@@ -64,7 +65,7 @@ def save_click_model(path: Path, model: ClickModel) -> None:
     rows = [fitted.documents[name] for name in header.documents]
     n_documents = len(rows[0]) if rows else 0
     with create_h5(path, format=FORMAT) as file:
-        file.attrs["header"] = header.model_dump_json()
+        write_attributes(file, header=header.model_dump_json())
         file["shared"] = _flatten(fitted.shared)
         file["documents"] = np.array(rows).reshape(len(rows), n_documents)
         file["networks"] = _flatten(fitted.networks)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cltr.data.normalization import NORMALIZATIONS, Normalization
 from cltr.errors import DataError
+from cltr.files.attributes import write_attributes
 from cltr.files.fingerprints import Fingerprint
 from cltr.files.schema import Member
 from cltr.files.storage import attribute, create_h5, map_array, open_h5
@@ -84,7 +85,8 @@ class DatasetWriter:
         for member, values in arrays.items():
             self._file.create_dataset(member, data=values)
             self._fingerprint.update(member, values)
-        self._file.attrs.update(
+        write_attributes(
+            self._file,
             name=name,
             highest_grade=float(highest_grade),
             normalization=normalization.name,

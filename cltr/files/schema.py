@@ -86,8 +86,11 @@ def _check_type(path: Path, name: str, dataset: h5py.Dataset, member: Member) ->
         raise DataError(f"{path}: '{name}' has shape {dataset.shape}; expected {axes}")
     if dataset.is_virtual or dataset.external:
         raise DataError(f"{path}: '{name}' lies in another file; refused")
-    end = (dataset.id.get_offset() or 0) + dataset.id.get_storage_size()
-    if dataset.size and (dataset.id.get_storage_size() == 0 or end > path.stat().st_size):
+    if dataset.chunks is not None:
+        raise DataError(f"{path}: '{name}' is stored in chunks; expected one contiguous block")
+    stored, declared = dataset.id.get_storage_size(), dataset.size * given.itemsize
+    end = (dataset.id.get_offset() or 0) + declared
+    if declared and (stored != declared or end > path.stat().st_size):
         raise DataError(f"{path}: '{name}' is not all there; copy or write the file again")
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError, UsageError
+from cltr.files.attributes import read_attribute, write_attributes
 from cltr.files.schema import Member, check_members
 
 PARTIAL = ".partial"
@@ -167,10 +168,9 @@ def create_h5(path: Path | str, *, format: str, version: int = 1) -> Iterator[h5
                 alignment_threshold=_PAGE,
                 alignment_interval=_PAGE,
             ) as file:
-                file.attrs["format"] = format
-                file.attrs["version"] = version
+                write_attributes(file, format=format, version=version)
                 yield file
-                file.attrs["complete"] = True
+                write_attributes(file, complete=True)
         finally:
             sink.close()
         if sink.error is not None:
@@ -216,6 +216,8 @@ def _opened(path: Path) -> Iterator[h5py.File]:
         raise DataError(f"{path}: no such file")
     if path.is_dir():
         raise DataError(f"{path}: is a folder, not an HDF5 file")
+    if not path.is_file():
+        raise DataError(f"{path}: is not a regular file; copy its contents to a file first")
     try:
         # No lock: a file is never changed in place, and some network disks cannot lock.
         with h5py.File(path, "r", locking=False) as file:
@@ -258,8 +260,7 @@ def attribute(
         if default is None:
             raise DataError(f"{path}: attribute '{name}' is missing")
         return default
-    value = file.attrs[name]
-    value = value.item() if isinstance(value, np.generic) else value
+    value = read_attribute(file, name, path=path)
     if type(value) is not kind:
         raise DataError(f"{path}: attribute '{name}' is {value!r}; expected {kind.__name__}")
     return value

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
+from cltr.files.attributes import write_attributes
 from cltr.files.schema import Member
 from cltr.files.storage import attribute, create_h5, open_h5
 from cltr.logs.log_lists import MEMBERS as LISTS
@@ -114,8 +115,9 @@ def write_sessions(
 
 
 def _write_frame(file: h5py.File, log: LogFile) -> None:
-    file.attrs["description"] = json.dumps(dict(log.description))
-    file.attrs["fingerprint"] = log.fingerprint
+    write_attributes(
+        file, description=json.dumps(dict(log.description)), fingerprint=log.fingerprint
+    )
     for name, values in (("scores", log.scores), ("propensities", log.propensities)):
         if values is not None:
             file[name] = values
