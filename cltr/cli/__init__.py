@@ -18,7 +18,7 @@ COMMANDS = {
     "compare": "Compare methods over numbers of interactions, seeds and users.",
     "reproduce": "Make a figure of the paper on any data set.",
     "data": "Import judged data, or look at a data set.",
-    "plugins": "Show what is installed, by whom, with which options.",
+    "plugins": "Show installed plugins, or start a new one.",
 }
 INTERRUPTED = 130
 HELP = {"-h", "--help", "--version"}

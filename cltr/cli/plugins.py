@@ -1,5 +1,6 @@
-"""``cltr plugins``: what is installed (``show``)."""
+"""``cltr plugins``: what is installed (``show``), and a new package (``new``)."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,6 +9,9 @@ from cltr.cli.common.options import shared
 
 if TYPE_CHECKING:
     from cltr.plugins import Failure, Registry
+
+
+KINDS = ("click-model", "reward", "estimator", "log-reader", "data-layout", "command")
 
 
 class ShowByDefault(click.Group):
@@ -23,12 +27,13 @@ EXAMPLES = """\b
 Examples:
   cltr plugins
   cltr plugins prpo
+  cltr plugins new my-reward --kind reward
   CLTR_PLUGINS=cltr-dr cltr plugins --json"""
 
 
 @click.group("plugins", cls=ShowByDefault, epilog=EXAMPLES)
 def command() -> None:
-    """Show installed plugins.
+    """Show installed plugins, or start a new one.
 
     'cltr plugins' and 'cltr plugins NAME' are short for 'cltr plugins show'.
     """
@@ -65,6 +70,35 @@ def show(name: str | None, as_json: bool, verbose: bool) -> None:
         print_json(result)
     else:
         print_components(result, detailed=name is not None)
+
+
+@command.command(
+    "new",
+    epilog="""\b
+Examples:
+  cltr plugins new my-reward --kind reward
+  cltr plugins new page-views --kind log-reader --out packages/page-views""",
+)
+@click.argument("name")
+@click.option("--kind", metavar="KIND", required=True, help=f"One of: {', '.join(KINDS)}.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write.  [cltr-NAME]")
+@shared
+def new(name: str, kind: str, out: Path | None, as_json: bool, verbose: bool) -> None:
+    """Write a package with one component that installs and passes its own tests.
+
+    NAME is what users will type, such as my-reward; the package is called cltr-NAME.
+    """
+    del verbose
+    from cltr.cli.common.output import print_json
+    from cltr.plugins.new_package import new_package
+
+    written = [str(path) for path in new_package(name, kind, folder=out)]
+    if as_json:
+        print_json({"files": written})
+        return
+    folder = Path(written[0]).parent
+    click.echo("\n".join(f"wrote {path}" for path in written))
+    click.echo(f"next: pip install --editable {folder} && pytest {folder}")
 
 
 def _only(name: str, result: dict[str, Any], found: "Registry") -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Templates of the files that ``cltr plugins new`` writes."""
