@@ -1,37 +1,52 @@
-"""What in a log would make an estimate wrong: one function a question, each with its number."""
+"""What a log can be used for, and what in it would make an estimate wrong.
+
+Each question is a function of the evidence that yields findings; a finding says how bad it is for
+each use of the log. The verdict on a use is its worst finding.
+"""
 
 from collections.abc import Iterator
 
-from cltr.checks.evidence import Evidence, Finding
-from cltr.checks.impressions import (
+from cltr.checks.completeness import (
+    clickless,
     clicks,
-    deterministic,
-    displays,
-    overlap,
+    non_clicks,
+    outliers,
     part_for_tests,
-    position_bias,
+    problems,
     truncated,
 )
-from cltr.checks.support import click_model, effective_sample, policy
-from cltr.checks.users import leakage, outliers, problems
+from cltr.checks.dominance import busiest_user, largest_query
+from cltr.checks.drift import drift
+from cltr.checks.evidence import Evidence
+from cltr.checks.findings import USES, Finding, UseVerdict, verdict_on
+from cltr.checks.leakage import leakage
+from cltr.checks.position import click_rates, identification
+from cltr.checks.production import deterministic, exposure
+from cltr.checks.support import click_model, overlap, rare_queries
 
-__all__ = ["Evidence", "Finding", "find_all"]
+__all__ = ["USES", "Evidence", "Finding", "UseVerdict", "find_all", "verdict_on"]
 
 QUESTIONS = (
+    non_clicks,
     clicks,
-    part_for_tests,
-    position_bias,
-    overlap,
-    deterministic,
-    displays,
-    policy,
-    click_model,
-    effective_sample,
-    truncated,
-    outliers,
-    leakage,
     problems,
+    deterministic,
+    identification,
+    rare_queries,
+    overlap,
+    click_model,
+    exposure,
+    outliers,
+    clickless,
+    truncated,
+    drift,
+    largest_query,
+    busiest_user,
+    click_rates,
+    leakage,
+    part_for_tests,
 )
+"""In the order in which they matter: of equally bad findings the first is a verdict's reason."""
 
 
 def find_all(evidence: Evidence) -> Iterator[Finding]:

@@ -1,46 +1,35 @@
-"""A log as a doctor sees it, and what a finding is."""
+"""What a log says, for questions to look at; each quantity is computed once, when asked for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from cltr.checks.contradiction import contradiction, most_ranks
+from cltr.checks.rank_swaps import RankSwaps, rank_swaps
+from cltr.exposure.production_ranker import misfit
 from cltr.interfaces import ClickModel
 from cltr.logs.log_file import LogFile
-from cltr.policies import PlackettLuce
+from cltr.policies import Deterministic, PlackettLuce
 from cltr.types import ClickStatistics, Floats, Integers, Lists
 
-Level: TypeAlias = Literal["good", "note", "warning", "fatal"]
-FEW_DISPLAYS = 10
-"""Lists of a query from which exposure cannot be counted."""
 SMALL_SHARE = 0.01
 """Of anything: less is hardly worth a word."""
+CARE_ERROR = 0.25
+"""Standard error of log examination beyond which it is not used: a factor of 1.6 either way."""
 
-
-@dataclass(frozen=True)
-class Finding:
-    """Something found, with its number, why it matters and what to do about it."""
-
-    name: str
-    level: Level
-    number: float | None
-    text: str
-    why: str
-    advice: str = ""
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        return dict(vars(self))
+HALF_CLICKS = 0.5
+"""Share of clicks below the first rank that must lie at ranks whose examination is known."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A log as a doctor sees it."""
+    """A log, and the click model that is known from elsewhere, if any."""
 
     log: LogFile
-    click_model: ClickModel
+    click_model: ClickModel | None = None
 
     @property
     def train(self) -> ClickStatistics:
@@ -62,7 +51,7 @@ class Evidence:
 
     @cached_property
     def shared(self) -> bool:
-        """Whether training and validation lie on the same lists."""
+        """Whether the log stands alone; then training and validation lie on the same lists."""
         return self.log.lists is not None
 
     @cached_property
@@ -90,24 +79,56 @@ class Evidence:
         return noted if isinstance(noted, Mapping) else {}
 
     @cached_property
+    def swaps(self) -> RankSwaps:
+        """What documents shown at several ranks say about position bias."""
+        return rank_swaps(self.whole)
+
+    @cached_property
     def rank_distribution(self) -> tuple[Floats, str]:
-        """P(rank(d) = k) as far as it is known, ``[docs, K]``, and how."""
+        """P(rank(d) = k) as far as it is known, ``[docs, K]``, and how.
+
+        Scores stand for rankings drawn from them, or sorted by them, whichever the log shows.
+        """
         rows, top_k = slice(int(self.whole.offsets[-1])), self.whole.top_k
         if self.log.scores is not None:
             scores = self.log.scores[rows]
-            return PlackettLuce().rank_distribution(scores, self.lists, top_k), "scores"
+            drawn = PlackettLuce().rank_distribution(scores, self.lists, top_k)
+            ordered = Deterministic().rank_distribution(scores, self.lists, top_k)
+            if misfit(ordered, self.whole) < misfit(drawn, self.whole):
+                return ordered, "sorted scores"
+            return drawn, "scores"
         if self.log.propensities is not None:
             return self.log.propensities[rows], "propensities"
         displays = np.maximum(self.whole.displays_per_document, 1)[:, None]
         return self.whole.impressions / displays, "counts"
 
     @cached_property
-    def median_displays(self) -> float:
-        """Interactions of the median query that came at all."""
-        logged = self.whole.displays[self.whole.displays > 0]
-        return float(np.median(logged)) if len(logged) else 0.0
+    def knows_model(self) -> bool:
+        """Whether a click model is known from elsewhere, and the log does not contradict it."""
+        return self.click_model is not None and not contradiction(self.click_model, *self.by_rank)
 
     @property
-    def well_counted(self) -> bool:
-        """Whether exposure is known, or counted from enough lists."""
-        return self.rank_distribution[1] != "counts" or self.median_displays >= FEW_DISPLAYS
+    def shows_bias(self) -> bool:
+        """Whether the log itself determines position bias, if only roughly."""
+        return self.swaps.determined(CARE_ERROR) >= HALF_CLICKS
+
+    @property
+    def counted(self) -> bool:
+        """Whether exposure can only be counted from the log."""
+        return self.rank_distribution[1] == "counts"
+
+    @cached_property
+    def examination(self) -> Floats:
+        """Examination by rank: of the click model given, of the log's swaps, or else 1/rank."""
+        top_k = self.whole.top_k
+        if self.click_model is not None:
+            n_ranks = most_ranks(self.click_model, top_k)
+            if n_ranks:
+                return self.click_model.affine(n_ranks).examination
+        guess = 1.0 / np.arange(1, top_k + 1)
+        known = self.swaps.errors <= CARE_ERROR
+        if not known.any():
+            return guess
+        found = np.where(known, self.swaps.examination, 0.0)
+        scale = float(found[known].sum() / guess[known].sum())
+        return np.where(known, found, scale * guess)

@@ -1,77 +1,95 @@
-"""The log doctor: what in a log would make an estimate wrong, with why, and what to do."""
+"""The log doctor: what a log can be used for, with the reasons and all numbers."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cltr.checks import Evidence, Finding, find_all
-from cltr.errors import CltrError
+from cltr.checks import USES, Evidence, Finding, UseVerdict, find_all, verdict_on
+from cltr.checks.drift import periods_of
+from cltr.checks.findings import Use
+from cltr.checks.repetition import repeat_probabilities
 from cltr.interfaces import ClickModel
 from cltr.logs.log_file import open_log
 
-VERDICTS = {
-    "fatal": "meaningless",
-    "warning": "careful",
-}
-"""What the worst finding makes of a log; otherwise it is ``sound``."""
+LARGEST_QUERIES = 50
+"""Queries whose share of the traffic is listed."""
 
 
-def check_log(path: Path, click_model: ClickModel) -> dict[str, Any]:
-    """Findings on a log file, ready for JSON.
+@dataclass(frozen=True)
+class LogCheck:
+    """What was found in a log, and the verdict on each use of it."""
+
+    log: str
+    verdicts: Mapping[Use, UseVerdict]
+    findings: tuple[Finding, ...]
+    """In the order in which they matter."""
+    numbers: Mapping[str, Any]
+    """Counts of the log: interactions by part, impressions and click rate by rank, and so on."""
+
+    def supports(self, use: Use) -> bool:
+        """Whether the log can be used so, if only with care."""
+        return self.verdicts[use].answer != "no"
+
+    def finding(self, name: str) -> Finding:
+        """A finding by its name."""
+        return next(finding for finding in self.findings if finding.name == name)
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "log": self.log,
+            "verdicts": {use: verdict.plain() for use, verdict in self.verdicts.items()},
+            **self.numbers,
+            "findings": [finding.plain() for finding in self.findings],
+        }
+
+
+def check_log(path: Path | str, click_model: ClickModel | None = None) -> LogCheck:
+    """Check a log file.
 
     Args:
         path: a log from ``cltr ingest`` or ``cltr simulate``.
-        click_model: the one that estimators would assume.
+        click_model: one that is known from elsewhere, if any; without, position bias must follow
+            from the log itself.
     """
-    evidence = Evidence(open_log(path), click_model)
-    findings = list(find_all(evidence))
+    return judge(Evidence(open_log(Path(path)), click_model), name=str(path))
+
+
+def judge(evidence: Evidence, *, name: str = "log") -> LogCheck:
+    """Ask every question of a log, and decide on each use."""
+    findings = tuple(find_all(evidence))
+    verdicts = {use: verdict_on(use, findings) for use in USES}
+    return LogCheck(name, verdicts, findings, _numbers(evidence))
+
+
+def _numbers(evidence: Evidence) -> dict[str, Any]:
     impressions, clicks = evidence.by_rank
     rates = clicks / np.maximum(impressions, 1)
-    parts = evidence.log.statistics
+    parts, model = evidence.log.statistics, evidence.click_model
+    traffic = np.sort(evidence.whole.query_weights)[::-1]
     return {
-        "log": str(path),
-        "verdict": verdict(findings),
-        "click_model": click_model.name,
+        "click_model": None if model is None else model.name,
         "n_interactions": {split: part.n_interactions for split, part in parts.items()},
         "queries": int((evidence.whole.displays > 0).sum()),
         "documents": int((evidence.whole.impressions.sum(-1) > 0).sum()),
         "impressions_by_rank": impressions.tolist(),
         "click_rate": [round(float(rate), 6) for rate in rates],
-        "findings": [finding.plain() for finding in findings],
+        "traffic_of_largest_queries": [
+            round(float(share), 6) for share in traffic[:LARGEST_QUERIES] if share > 0
+        ],
+        "traffic_by_repetition": _traffic_by_repetition(evidence),
+        "periods": periods_of(evidence),
     }
 
 
-def verdict(findings: list[Finding]) -> str:
-    """``meaningless`` if any finding makes estimates so, ``careful``, or ``sound``."""
-    levels = {finding.level for finding in findings}
-    return next((word for level, word in VERDICTS.items() if level in levels), "sound")
-
-
-def plot_ranks(report: dict[str, Any], path: Path) -> None:
-    """Impressions and click rate by rank, as a picture (PNG, SVG or PDF by its ending)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    from cltr.files.storage import write_beside
-
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise CltrError(f"{path}: a picture's name must end in .png, .svg or .pdf")
-    impressions, rates = np.array(report["impressions_by_rank"]), np.array(report["click_rate"])
-    ranks = np.arange(1, len(rates) + 1)
-    error = 1.96 * np.sqrt(rates * (1 - rates) / np.maximum(impressions, 1))
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-    left.bar(ranks, impressions, color="#9aa7b5")
-    left.set(xlabel="rank", ylabel="impressions")
-    right.errorbar(ranks, rates, yerr=error, fmt="o-", color="#24557f", capsize=2, markersize=4)
-    right.set(xlabel="rank", ylabel="clicks per impression", ylim=(0, None))
-    for axes in (left, right):
-        axes.set_xticks(ranks if len(ranks) <= 20 else ranks[:: len(ranks) // 10])
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(Path(report["log"]).name, fontsize=10)
-    with write_beside(path) as partial:
-        figure.savefig(partial, format=kind, dpi=150)
-    pyplot.close(figure)
+def _traffic_by_repetition(evidence: Evidence) -> list[float]:
+    """Share of the interactions in each tenth of the repeat probability; the last: fixed lists."""
+    repeats = repeat_probabilities(evidence.whole)
+    again = ~np.isnan(repeats)
+    counts, _ = np.histogram(
+        repeats[again], bins=10, range=(0.0, 1.0), weights=evidence.whole.query_weights[again]
+    )
+    return [round(float(share), 6) for share in counts]

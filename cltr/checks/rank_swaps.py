@@ -44,6 +44,8 @@ class RankSwaps:
     """Ranks, from 1, that clicked documents connect; the group with most impressions first."""
     clicks: Integers
     """Clicks by rank, ``[K]``, on all documents."""
+    largest_query: float
+    """Share of the information that comes from one query."""
 
     @property
     def connected(self) -> tuple[int, ...]:
@@ -82,7 +84,7 @@ def rank_swaps(statistics: ClickStatistics) -> RankSwaps:
     pairs = np.stack([np.minimum(moved, moved[:, [k]]).sum(0) for k in range(top_k)])
     np.fill_diagonal(pairs, 0.0)
     owners = np.repeat(np.arange(len(statistics.displays)), np.diff(statistics.offsets))[several]
-    logs, information, scores = _fit(moved, statistics.clicks[several].astype(np.float64))
+    logs, information, scores, shares = _fit(moved, statistics.clicks[several].astype(np.float64))
     groups = _groups(information, shown.sum(0))
     examination, errors = np.full(top_k, np.nan), np.full(top_k, np.inf)
     if groups and len(groups[0]) > 1:
@@ -97,11 +99,12 @@ def rank_swaps(statistics: ClickStatistics) -> RankSwaps:
         errors,
         groups,
         statistics.clicks.sum(0),
+        float(np.bincount(owners, shares).max(initial=0.0)),
     )
 
 
-def _fit(shown: Floats, clicks: Floats) -> tuple[Floats, Floats, Floats]:
-    """Log examination, information about pairs of ranks, and each document's score, by Newton."""
+def _fit(shown: Floats, clicks: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Log examination, information about ranks, and each document's score and share, by Newton."""
     shown, clicks = _comparable(shown, clicks)
     logs = np.zeros(shown.shape[1])
     totals = clicks.sum(-1, keepdims=True)
@@ -116,7 +119,8 @@ def _fit(shown: Floats, clicks: Floats) -> tuple[Floats, Floats, Floats]:
             break
         move = np.linalg.pinv(_laplacian(information), hermitian=True) @ gradient
         logs = logs + move * min(1.0, LARGEST_STEP / max(np.abs(move).max(), 1e-300))
-    return logs, information, scores
+    each = totals[:, 0] * (1 - (chances**2).sum(-1)) * (totals[:, 0] > 0)
+    return logs, information, scores, each / max(each.sum(), 1e-300)
 
 
 def _comparable(shown: Floats, clicks: Floats) -> tuple[Floats, Floats]:

@@ -1,78 +1,124 @@
-"""What estimators would make of a log: propensities, the click model, weights."""
+"""What the log is worth for rankings that it did not show; whether a click model can be true."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from cltr.checks.evidence import Evidence, Finding, Level
-from cltr.errors import CltrError
-from cltr.exposure.production_ranker import LARGEST_MISFIT, misfit
-from cltr.interfaces import ClickModel
+from cltr.checks.completeness import FEW_CLICKS
+from cltr.checks.contradiction import contradiction
+from cltr.checks.effective import EffectiveSize, effective_interactions
+from cltr.checks.evidence import Evidence
+from cltr.checks.exploration import swap_matrix
+from cltr.checks.findings import Finding, Level, Use, for_estimates
 from cltr.policies import PlackettLuce
 from cltr.policies.rank_weights import rank_weights
-from cltr.types import Floats, Integers
+from cltr.types import Floats
+
+MANY_EFFECTIVE_CLICKS = 400
+"""Effective clicks that leave a relative error of 5 %: differences of 10 % can be seen."""
+MUCH_HIDDEN, SOME_HIDDEN = 0.5, 0.1
+"""Share of a ranking's weight on documents that the log never shows."""
+FEW_DISPLAYS = 10
+"""Lists of a query from which exposure cannot be counted: a rate of 1/2 then errs by a third."""
+MOST_TRAFFIC, LITTLE_TRAFFIC = 0.8, 0.2
+"""Share of interactions with queries that came often."""
 
 
-def policy(evidence: Evidence) -> Iterator[Finding]:
-    """Is what is known of production true of the log?"""
-    chances, source = evidence.rank_distribution
-    if source == "counts":
-        yield Finding(
-            "exposure",
-            "note",
-            None,
-            "production is known by counts only: neither scores nor propensities were logged",
-            "a document that was never shown counts as one that production never shows",
-            "log scores or propensities, or give production's scores with --production FILE",
-        )
+def overlap(evidence: Evidence) -> Iterator[Finding]:
+    """How many clicks is the log worth for other rankings: very different ones, and close ones?"""
+    n = evidence.whole.n_interactions
+    if n == 0:
         return
-    away = misfit(chances, evidence.whole)
-    level: Level = "good" if away <= 0.02 else "note" if away <= LARGEST_MISFIT else "warning"
+    far, near = _far(evidence), _near(evidence)
     yield Finding(
-        "exposure",
-        level,
-        round(away, 4),
-        f"logged {source} put {away:.1%} of the impressions elsewhere than they were, beyond "
-        "chance",
-        "propensities that are not those of this log make every weight wrong",
-        "" if level == "good" else "check which ranker wrote them; or use --exposure counted",
+        "overlap",
+        _worth(far, near),
+        round(far.interactions, 1),
+        f"for very different rankings (random order) this log is worth {far.interactions:,.0f} of "
+        f"{n:,} interactions, with {far.clicks:,.0f} clicks; for close ones (neighbours swapped) "
+        f"{near.clicks:,.0f} clicks"
+        + ("" if evidence.knows_model or evidence.shows_bias else ", if position bias were known")
+        + (
+            f"; {far.hidden:.0%} of a random order is on documents that were never shown"
+            if far.hidden > SOME_HIDDEN
+            else ""
+        ),
+        "clicks are weighted by how much more a ranking shows a document than production did; "
+        "where weights differ much a few clicks decide; what is never shown is not estimated"
+        + ("" if not evidence.counted else "; exposure is counted, so the truth is rather worse"),
+        ""
+        if far.clicks >= MANY_EFFECTIVE_CLICKS and far.hidden <= MUCH_HIDDEN
+        else "stay near production, or log for longer",
+        details={"very_different": vars(far), "close": vars(near)},
+        decides="evaluation",
     )
 
 
-def contradiction(model: ClickModel, impressions: Integers, clicks: Integers) -> str:
-    """The first rank whose click rate an affine model excludes, in words; empty if there is none.
+def _worth(far: EffectiveSize, near: EffectiveSize) -> dict[Use, Level]:
+    if near.clicks < FEW_CLICKS:
+        return for_estimates("fatal")
+    if far.clicks < MANY_EFFECTIVE_CLICKS or far.hidden > MUCH_HIDDEN:
+        return for_estimates("warning")
+    return for_estimates("note" if far.hidden > SOME_HIDDEN else "good")
 
-    Args:
-        model: what is assumed.
-        impressions: by rank, ``[K]``.
-        clicks: by rank, ``[K]``.
-    """
-    top_k = _most_ranks(model, len(impressions))
-    if top_k == 0:
-        return ""
-    shown, (examination, trust) = impressions[:top_k], model.affine(top_k)
-    rates = clicks[:top_k] / np.maximum(shown, 1)
-    error = 3 * np.sqrt(rates * (1 - rates) / np.maximum(shown, 1))
-    low, high = np.minimum(trust, examination + trust), np.maximum(trust, examination + trust)
-    outside = np.flatnonzero((shown > 0) & ((rates + error < low) | (rates - error > high)))
-    if not len(outside):
-        return ""
-    rank = int(outside[0])
-    return (
-        f"'{model.name}' says that rank {rank + 1} is clicked between {low[rank]:.2f} and "
-        f"{high[rank]:.2f} of the time; in the log it is {rates[rank]:.3f}"
+
+def _far(evidence: Evidence) -> EffectiveSize:
+    """For documents in random order."""
+    top_k = len(evidence.examination)
+    scores = np.zeros(int(evidence.whole.offsets[-1]))
+    weights = PlackettLuce().expected_weights(scores, evidence.lists, rank_weights("dcg", top_k))
+    return _effective(evidence, weights)
+
+
+def _near(evidence: Evidence) -> EffectiveSize:
+    """For production with neighbours swapped at random."""
+    top_k = len(evidence.examination)
+    chances = evidence.rank_distribution[0][:, :top_k]
+    return _effective(evidence, chances @ swap_matrix(top_k) @ rank_weights("dcg", top_k))
+
+
+def _effective(evidence: Evidence, weights: Floats) -> EffectiveSize:
+    examination = evidence.examination
+    propensities = evidence.rank_distribution[0][:, : len(examination)] @ examination
+    return effective_interactions(evidence.whole, weights, propensities, examination)
+
+
+def rare_queries(evidence: Evidence) -> Iterator[Finding]:
+    """How much of the traffic is with queries that came often?"""
+    displays = evidence.whole.displays
+    logged = displays[displays > 0]
+    often = float(displays[displays >= FEW_DISPLAYS].sum() / max(displays.sum(), 1))
+    median = float(np.median(logged)) if len(logged) else 0.0
+    most = int(displays.max(initial=0))
+    rare: Level = (
+        "good" if often >= MOST_TRAFFIC else "warning" if often >= LITTLE_TRAFFIC else "fatal"
+    )
+    by_features: Level = "note" if rare != "good" else "good"
+    yield Finding(
+        "repeated-queries",
+        {
+            "evaluation": rare if evidence.counted else "good",
+            "training": rare if evidence.shared else by_features,
+        },
+        round(often, 4),
+        f"{often:.1%} of the interactions are with queries that came {FEW_DISPLAYS} times or more; "
+        f"the median query came {median:g} times, the most frequent {most:,} times",
+        "exposure that is counted from a few lists is those lists, not what production would show; "
+        "and a score per document learns nothing from a query that came once",
+        "" if rare == "good" else "give features (--data) and production's scores (--production)",
+        details={"median_displays": median},
     )
 
 
 def click_model(evidence: Evidence) -> Iterator[Finding]:
-    """Can these clicks come from the click model that is assumed?"""
+    """Can the click model that was given have made these clicks?"""
     model = evidence.click_model
-    if _most_ranks(model, evidence.whole.top_k) == 0:
+    if model is None:
         return
     text = contradiction(model, *evidence.by_rank)
     yield Finding(
         "click-model",
-        "warning" if text else "good",
+        for_estimates("warning" if text else "good"),
         None,
         text or f"click rates by rank lie within what '{model.name}' allows",
         "a click model that cannot have made these clicks corrects for a bias that is not there",
@@ -81,68 +127,3 @@ def click_model(evidence: Evidence) -> Iterator[Finding]:
         if text
         else "",
     )
-
-
-def _most_ranks(model: ClickModel, top_k: int) -> int:
-    """The most ranks that an affine model has values for; 0 if it is not affine."""
-    for n_ranks in range(top_k, 0, -1):
-        try:
-            model.affine(n_ranks)
-        except CltrError:
-            continue
-        return n_ranks
-    return 0
-
-
-def effective_sample(evidence: Evidence) -> Iterator[Finding]:
-    """How many interactions is the log worth for a policy that ranks otherwise?"""
-    top_k = _most_ranks(evidence.click_model, evidence.whole.top_k)
-    statistics = evidence.whole
-    n = statistics.n_interactions
-    if top_k == 0 or n == 0:
-        return
-    examination = evidence.click_model.affine(top_k).examination
-    exposure = evidence.rank_distribution[0][:, :top_k] @ examination
-    weights = PlackettLuce().expected_weights(
-        np.zeros(len(exposure)), evidence.lists, rank_weights("dcg", top_k)
-    )
-    shown = statistics.impressions[:, :top_k]
-    clip = min(1.0, 10 / np.sqrt(n))
-    hidden = float(weights[exposure <= 0].sum() / weights.sum())
-    for name, floor in (("ips", 0.0), ("ips, propensities clipped at 10/√N", clip)):
-        share, largest = _kish(shown, examination, weights, np.maximum(exposure, floor))
-        size = share * n
-        level = _worth(evidence, size, hidden, clipped=floor > 0)
-        unseen = f"; {hidden:.0%} of its weight is on what is never in the first {top_k}"
-        yield Finding(
-            "effective-sample" + ("-clipped" if floor else ""),
-            level,
-            round(size, 1),
-            f"for a policy that ranks at random, {name}: worth {size:,.0f} of {n:,} interactions; "
-            f"largest weight {largest:,.1f}" + (unseen if hidden > 0 else ""),
-            "weights ω/ρ₀ that differ much let a few clicks decide; the error is that of so many "
-            "interactions only, and what is never shown is not estimated at all"
-            if evidence.well_counted
-            else "exposure is counted from a few lists, so these weights are better than the truth",
-            "" if level == "good" else "stay near production, clip propensities, or log for longer",
-        )
-
-
-def _worth(evidence: Evidence, size: float, hidden: float, *, clipped: bool) -> Level:
-    if size < 10 and clipped:
-        return "fatal"
-    if size < 100 or hidden > 0.5:
-        return "warning"
-    return "note" if size < 1000 or hidden > 0.1 or not evidence.well_counted else "good"
-
-
-def _kish(
-    shown: Integers, examination: Floats, weights: Floats, exposure: Floats
-) -> tuple[float, float]:
-    """Kish's effective share of impressions and the largest weight, for weights ω α / ρ₀."""
-    each = np.divide(weights, exposure, out=np.zeros(len(weights)), where=exposure > 0)
-    table = each[:, None] * examination
-    first, second = float((shown * table).sum()), float((shown * table**2).sum())
-    present = shown > 0
-    largest = float(table[present].max()) if present.any() else 0.0
-    return (first**2 / (second * shown.sum()) if second > 0 else 0.0), largest

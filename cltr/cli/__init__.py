@@ -14,7 +14,7 @@ COMMANDS = {
     "simulate": "Draw a click log of a production ranker and its users.",
     "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",
     "fit": "Fit click models and position bias, compare on held-out clicks.",
-    "check": "The log doctor: what in a log would make an estimate wrong.",
+    "check": "Say what a log can be used for, and why.",
     "compare": "Compare methods over numbers of interactions, seeds and users.",
     "reproduce": "Make a figure of the paper on any data set.",
     "data": "Import judged data, or look at a data set.",

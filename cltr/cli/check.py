@@ -1,12 +1,17 @@
 """``cltr check``."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cltr.cli.common.options import shared, warn_about_plugins
 
-MEANINGLESS = 3
+if TYPE_CHECKING:
+    from cltr.checks.findings import Use
+    from cltr.interfaces import ClickModel
+
+UNSUPPORTED = 3
 """Exit code of an honest no."""
 
 
@@ -15,14 +20,24 @@ MEANINGLESS = 3
     epilog="""\b
 Examples:
   cltr check log.h5
-  cltr check log.h5 --click-model pbm --plot ranks.png
-  cltr check log.h5 --json
+  cltr check log.h5 --plot check.png
+  cltr check log.h5 --for training
+  cltr check log.h5 --click-model fitted:pbm.h5 --json
 
-Exit code 3 says that an estimate from this log would be meaningless.""",
+Exit code 3 says that the log supports no use at all, or not one that --for names.""",
 )
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option(
-    "--click-model", metavar="NAME", default="trust-bias", help="Assumed one.  [trust-bias]"
+    "--for",
+    "uses",
+    multiple=True,
+    type=click.Choice(["position-bias", "evaluation", "training"]),
+    help="Use that must be possible, or the exit code is 3; may be repeated.",
+)
+@click.option(
+    "--click-model",
+    metavar="NAME",
+    help="Click model that is known from elsewhere, such as fitted:FILE.  [none]",
 )
 @click.option(
     "-o",
@@ -35,43 +50,61 @@ Exit code 3 says that an estimate from this log would be meaningless.""",
     "--plot",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also draw impressions and click rate by rank (.png, .svg, .pdf).",
+    help="Also draw the log at a glance (.png, .svg, .pdf).",
 )
 @shared
 @click.pass_context
 def command(
     context: click.Context,
     log: Path,
-    click_model: str,
+    uses: tuple["Use", ...],
+    click_model: str | None,
     assignments: tuple[str, ...],
     plot: Path | None,
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """The log doctor: what in a log would make an estimate wrong.
+    """Say what a log can be used for, and why.
 
-    LOG is a file from 'cltr ingest' or 'cltr simulate'. Each finding comes with its number, why it
-    matters and what to do.
+    LOG is a file from 'cltr ingest' or 'cltr simulate'. There is a verdict on each use: estimating
+    position bias, evaluating other rankings, training a ranker. Each finding comes with its number,
+    why it matters and what to do.
     """
     del verbose
     warn_about_plugins()
-    from cltr.checks.log_check import check_log, plot_ranks
+    from cltr.checks.log_check import check_log
     from cltr.cli.common.output import print_json
+    from cltr.report.log_tables import print_checked
+
+    if plot is not None:
+        from cltr.clicks.plots import check_picture
+        from cltr.report.check_picture import draw_check
+
+        check_picture(plot)
+    check = check_log(log, _model(click_model, assignments))
+    if plot is not None:
+        draw_check(check, plot)
+    if as_json:
+        print_json(check.plain())
+    else:
+        print_checked(check)
+    wanted = [check.supports(use) for use in uses] or [any(map(check.supports, check.verdicts))]
+    if not all(wanted):
+        context.exit(UNSUPPORTED)
+
+
+def _model(name: str | None, assignments: tuple[str, ...]) -> "ClickModel | None":
+    """The click model that was named, with its options."""
     from cltr.experiment.components import build
     from cltr.experiment.config import Choice, parse_assignments
-    from cltr.report.log_tables import print_checked
 
     tables = parse_assignments(assignments)
     other = [table for table in tables if table != "click_model"]
     if other:
         raise click.UsageError(f"-o {other[0]}: only options of the click-model are asked for")
-    choice = Choice(name=click_model, **tables.get("click_model", {}))
-    report = check_log(log, build("click-model", choice))
-    if plot is not None:
-        plot_ranks(report, plot)
-    if as_json:
-        print_json(report)
-    else:
-        print_checked(report)
-    if report["verdict"] == "meaningless":
-        context.exit(MEANINGLESS)
+    if name is None:
+        if tables:
+            raise click.UsageError("-o click-model: name the click model, with --click-model")
+        return None
+    model: ClickModel = build("click-model", Choice(name=name, **tables.get("click_model", {})))
+    return model

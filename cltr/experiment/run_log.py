@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cltr.checks.support import contradiction
+from cltr.checks.contradiction import contradiction
 from cltr.errors import DataError, UsageError
 from cltr.experiment.config import Choice, RunConfig
 from cltr.exposure.production_ranker import (

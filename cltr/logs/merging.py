@@ -223,6 +223,9 @@ def _add_summaries(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in ("lengths", "clicks", "ends"):
         if all(name in one for one in summaries):
             merged[name] = dict(sum((Counter(one[name]) for one in summaries), Counter()))
+    if all("periods" in one for one in summaries):
+        every = [period for one in summaries for period in one["periods"]]
+        merged["periods"] = sorted(every, key=lambda period: (period["from"], period["until"]))
     if all("time" in one for one in summaries):
         spans = [(split, span) for one in summaries for split, span in one["time"].items()]
         merged["time"] = {

@@ -4,6 +4,7 @@ from typing import Any
 
 from cltr.logs.counting import RowCounts
 from cltr.logs.id_coding import CLICKED, Tally
+from cltr.logs.periods import periods, repeats
 from cltr.types import LOG_PARTS, Integers
 
 MOST = 10
@@ -27,6 +28,8 @@ def summarise(tally: Tally, counted: RowCounts) -> dict[str, Any]:
         summary["users"] = _users(tally)
     if "time" in tally.columns:
         summary["time"] = _times(tally)
+        summary["periods"] = periods(tally)
+        summary["repeats"] = repeats(tally)
     return summary
 
 

@@ -7,6 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cltr.checks.findings import Finding
+from cltr.checks.log_check import LogCheck
+
 
 def print_ingested(report: dict[str, Any]) -> None:
     """What the log holds, by rank, and what was wrong with it."""
@@ -78,37 +81,48 @@ MARKS = {
     "warning": ("!", "yellow"),
     "fatal": ("✗", "red"),
 }
-VERDICTS = {
-    "sound": "[green]sound[/]: nothing found that would make an estimate wrong",
-    "careful": "[yellow]careful[/]: estimates are possible, mind the warnings",
-    "meaningless": "[red]meaningless[/]: this log cannot support an estimate as it is",
-}
+ANSWERS = {"yes": "green", "with care": "yellow", "no": "red"}
 
 
-def print_checked(report: dict[str, Any]) -> None:
-    """Ranks, then findings from the worst to the best."""
+def print_checked(check: LogCheck) -> None:
+    """Verdicts, then ranks, then findings from the worst to the best."""
     console = Console()
+    numbers = check.numbers
     console.print(
-        f"{report['log']}: {_interactions(report['n_interactions'])}, "
-        f"{report['documents']:,} documents of {report['queries']:,} queries shown",
+        f"{check.log}: {_interactions(numbers['n_interactions'])}, "
+        f"{numbers['documents']:,} documents of {numbers['queries']:,} queries shown",
         highlight=False,
+        markup=False,
     )
-    console.print(rank_table(report["impressions_by_rank"], report["click_rate"]))
+    console.print(_verdict_table(check))
+    console.print(rank_table(numbers["impressions_by_rank"], numbers["click_rate"]))
     order = list(reversed(MARKS))
     grid = Table.grid(padding=(0, 1))
-    for finding in sorted(report["findings"], key=lambda one: order.index(one["level"])):
-        grid.add_row(Text(*MARKS[finding["level"]]), _told(finding))
+    for finding in sorted(check.findings, key=lambda one: order.index(one.level)):
+        grid.add_row(Text(*MARKS[finding.level]), _told(finding))
     console.print(grid)
-    console.print(VERDICTS[report["verdict"]])
 
 
-def _told(finding: dict[str, Any]) -> Text:
+def _verdict_table(check: LogCheck) -> Table:
+    table = Table("use of this log", "possible?", "because", show_lines=True)
+    for verdict in check.verdicts.values():
+        because = Text(verdict.reason)
+        if len(verdict.findings) > 1:
+            because.append(f"\nalso: {', '.join(verdict.findings[1:])}")
+        if verdict.advice:
+            because.append(f"\ndo: {verdict.advice}", "dim")
+        answer = Text(verdict.answer, f"bold {ANSWERS[verdict.answer]}")
+        table.add_row(verdict.use.replace("-", " "), answer, because)
+    return table
+
+
+def _told(finding: Finding) -> Text:
     """A finding; why it matters and what to do stand below."""
-    text = Text.assemble((finding["name"], "bold"), ": ", finding["text"])
-    if finding["level"] != "good":
-        text.append(f"\nwhy: {finding['why']}", "dim")
-    if finding["advice"]:
-        text.append(f"\ndo: {finding['advice']}", "dim")
+    text = Text.assemble((finding.name, "bold"), ": ", finding.text)
+    if finding.level != "good":
+        text.append(f"\nwhy: {finding.why}", "dim")
+        if finding.advice:
+            text.append(f"\ndo: {finding.advice}", "dim")
     return text
 
 

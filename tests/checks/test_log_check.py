@@ -1,4 +1,4 @@
-"""Guards the log doctor: each finding is true of a log made to have it, and not of others."""
+"""Guards each finding of the log doctor: true of a log made to have it, and not of others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 
 from cltr.checks import Evidence, find_all
-from cltr.checks.log_check import check_log, plot_ranks
+from cltr.checks.completeness import FEW_CLICKS, LARGE_LOSS, MANY_CLICKS, ONLY_CLICKS
+from cltr.checks.log_check import check_log, judge
 from cltr.clicks.models import Adversarial, PositionBased, TrustBias
 from cltr.clicks.simulation import simulate_statistics
-from cltr.errors import CltrError
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
-from cltr.logs.log_file import LogFile, write_log
+from cltr.logs.log_file import LogFile, open_log
 from cltr.logs.log_lists import lists_of_log
 from cltr.logs.published_formats import OpenBanditReader
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
 from cltr.policies import PlackettLuce
 from cltr.types import ClickStatistics, Dataset
+from tests.checks.made_logs import answers
 from tests.plain_logs import REAL, write_jsonl
 
 needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the click logs are not there")
@@ -46,16 +47,18 @@ def simulated(scale=1.0, *, users=None, n=6000, seed=0, scores=True, lists_of=li
 
 
 def findings(log: LogFile, model=None) -> dict:
-    return {one.name: one for one in find_all(Evidence(log, model or PositionBased()))}
+    return {one.name: one for one in find_all(Evidence(log, model))}
 
 
-def test_a_good_log_is_sound():
+def test_a_good_log_supports_every_use():
     found = findings(simulated())
     assert {one.level for one in found.values()} <= {"good", "note"}
     assert found["clicks"].number == sum(p.clicks.sum() for p in simulated().statistics.values())
-    assert found["overlap"].number == 1.0
-    assert found["deterministic-logging"].number == 0.0
+    assert found["production"].number == 0.0
     assert found["exposure"].number <= 0.02
+    check = judge(Evidence(simulated()))
+    assert [verdict.answer for verdict in check.verdicts.values()] == ["yes"] * 3
+    assert check.supports("training")
 
 
 def test_every_finding_says_why_and_what_to_do():
@@ -74,27 +77,58 @@ def test_no_clicks_are_fatal():
 
 def test_few_clicks_are_a_warning():
     assert findings(simulated(n=60))["clicks"].level == "warning"
+    assert FEW_CLICKS == 100  # 1 / sqrt(100) is an error of 10 %
 
 
 def test_a_fixed_list_is_deterministic():
-    found = findings(simulated(1e6, scores=False))
-    assert found["deterministic-logging"].number == 1.0
-    assert found["deterministic-logging"].level == "warning"
-    assert found["overlap"].number == 0.0 and found["overlap"].level == "warning"
+    found = findings(simulated(1e6, scores=False))["production"]
+    assert found.number == 1.0 and found.details["kind"] == "deterministic"
+    assert set(found.uses.values()) == {"fatal"}
 
 
-def test_overlap_is_counted_by_hand():
-    """Three documents: one at two ranks, one at one rank only, one never shown."""
-    offsets = np.array([0, 3])
+def test_a_known_click_model_allows_estimates_from_fixed_lists():
+    """Position bias stays unknown to the log; a model that the log contradicts does not help."""
+    log = simulated(1e6, scores=False)
+    uses = findings(log, PositionBased())["production"].uses
+    assert uses == {"position-bias": "fatal", "evaluation": "warning", "training": "warning"}
+    assert set(findings(log, TrustBias())["production"].uses.values()) == {"fatal"}
+
+
+def test_sorted_scores_are_told_from_drawn_ones():
+    """Production sorts by scores that would rarely give this order if it drew from them."""
+    log = simulated(1e6)
+    mild = replace(log, scores=log.scores / 1e6)
+    evidence = Evidence(mild)
+    assert evidence.rank_distribution[1] == "sorted scores"
+    assert findings(mild)["exposure"].level == "good"
+    assert "sample-scores" in findings(mild)["exploration"].details
+
+
+def test_scores_tell_of_queries_that_came_once():
+    """No query came again; its list is in the order of scores, or is not."""
+    data = lists()
+    scores = np.tile(np.arange(DOCUMENTS, 0.0, -1), QUERIES)
+    ranks = np.tile(np.eye(DOCUMENTS, TOP_K, dtype=np.int64), (QUERIES, 1))
+    once = ClickStatistics(ranks, ranks, np.ones(QUERIES, np.int64), data.offsets)
+    never = replace(once, impressions=0 * ranks, clicks=0 * ranks, displays=0 * once.displays)
+    log = LogFile({"train": once, "valid": never}, 9 * scores, lists=data)
+    assert findings(log)["production"].details["kind"] == "deterministic"
+    assert findings(replace(log, scores=None))["production"].details["kind"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("clicked", "level"),
+    [(1.0, "fatal"), (0.96, "fatal"), (0.94, "warning"), (0.61, "warning"), (0.59, "good")],
+)
+def test_impressions_without_a_click_are_asked_for(clicked, level):
+    shown = np.full((2, 2), 1000)
+    data = lists_of_log(np.array([0, 2]), np.array(["q"]), np.array(["a", "b"]))
     part = ClickStatistics(
-        np.array([[3, 2], [2, 0], [0, 0]]),
-        np.array([[1, 0], [1, 0], [0, 0]]),
-        np.array([5]),
-        offsets,
+        shown, np.full((2, 2), int(1000 * clicked)), np.array([2000]), data.offsets
     )
-    data = lists_of_log(offsets, np.array(["q"]), np.array(["a", "b", "c"]))
-    log = LogFile({"train": part, "valid": part}, None, lists=data)
-    assert findings(log)["overlap"].number == 0.5
+    found = findings(LogFile({"train": part, "valid": part}, None, lists=data))
+    assert found["impressions-without-click"].level == level
+    assert (ONLY_CLICKS, MANY_CLICKS) == (0.95, 0.6)
 
 
 @pytest.mark.parametrize(
@@ -113,25 +147,29 @@ def test_click_rates_by_rank_are_compared_beyond_chance(clicks, level, says_chan
     data = lists_of_log(np.array([0, 2]), np.array(["q"]), np.array(["a", "b"]))
     nothing = replace(part, impressions=0 * part.impressions, clicks=0 * part.clicks)
     log = LogFile({"train": part, "valid": nothing}, None, lists=data)
-    found = findings(log)["position-bias"]
+    found = findings(log)["click-rate-by-rank"]
     assert (found.level, "chance" in found.text) == (level, says_chance)
     assert found.number == round(clicks[1] / clicks[0], 4)
 
 
-def test_queries_that_came_once_cannot_support_an_estimate():
-    log = simulated()
-    ranks = np.tile(np.eye(DOCUMENTS, TOP_K, dtype=np.int64), (QUERIES, 1))
-    once = replace(
-        log.statistics["train"],
-        impressions=ranks,
-        clicks=ranks * (np.arange(len(ranks)) % 3 == 0)[:, None],
-        displays=np.ones(QUERIES, np.int64),
+@pytest.mark.parametrize(
+    ("often", "level"), [(90, "good"), (79, "warning"), (30, "warning"), (19, "fatal")]
+)
+def test_traffic_of_rare_queries_is_counted(often, level):
+    """One query with some of 100 interactions, all others came once; their lists are of 8."""
+    data = lists_of_log(
+        np.arange(102) * 2, np.array([f"q{q}" for q in range(101)]), np.array(["a", "b"] * 101)
     )
-    never = replace(once, impressions=0 * ranks, clicks=0 * ranks, displays=0 * once.displays)
-    log = replace(log, statistics={"train": once, "valid": never})
-    bare = findings(replace(log, scores=None))["displays-per-query"]
-    assert (bare.number, bare.level) == (1, "fatal")
-    assert findings(log)["displays-per-query"].level == "note"  # scores tell exposure all the same
+    displays = np.concatenate([[often], np.arange(100) < 100 - often]).astype(np.int64)
+    shown = np.repeat(displays, 2)[:, None] * np.tile(np.eye(2, dtype=np.int64), (101, 1))
+    part = ClickStatistics(shown, shown // 2, displays, data.offsets)
+    never = replace(part, impressions=0 * shown, clicks=0 * shown, displays=0 * displays)
+    log = LogFile({"train": part, "valid": never}, None, lists=data)
+    found = findings(log)["repeated-queries"]
+    assert found.number == often / 100
+    assert found.uses == {"evaluation": level, "training": level}
+    known = findings(replace(log, scores=np.zeros(202)))["repeated-queries"]
+    assert known.uses["evaluation"] == "good"  # scores tell exposure all the same
 
 
 def test_scores_of_another_ranker_are_noticed():
@@ -163,30 +201,87 @@ def test_a_click_model_that_cannot_be_is_noticed():
 
 def test_a_model_for_fewer_ranks_is_asked_for_those():
     short = PositionBased(examination=(1.0, 0.5))
-    assert "effective-sample" in findings(simulated(), short)
+    assert len(Evidence(simulated(), short).examination) == 2
+    assert "overlap" in findings(simulated(), short)
 
 
-def test_effective_sample_by_hand():
-    """Uniform logging is worth all interactions; weights that differ are worth fewer."""
-    uniform = simulated(0.0, n=4000)
-    assert findings(uniform, PositionBased(eta=0.0))["effective-sample"].number == pytest.approx(
-        6000, rel=0.01
-    )
+def test_overlap_by_hand():
+    """Random ranking: ω = (1/2, 1/2); counted ρ = (9/10, 1/10); weights 5/9 and 5."""
     offsets = np.array([0, 2])
     part = ClickStatistics(np.array([[9], [1]]), np.array([[1], [1]]), np.array([10]), offsets)
     data = lists_of_log(offsets, np.array(["q"]), np.array(["a", "b"]))
     log = LogFile({"train": part, "valid": part}, None, lists=data)
-    # Random ranking: ω = (1/2, 1/2); counted ρ = (9/10, 1/10); weights 5/9 and 5.
     weights = np.repeat([5 / 9, 5.0], [18, 2])
     kish = weights.sum() ** 2 / (weights**2).sum()
-    assert findings(log)["effective-sample"].number == pytest.approx(kish, abs=0.1)
+    found = findings(log)["overlap"]
+    assert found.number == pytest.approx(kish, abs=0.1)
+    assert found.details["close"]["clicks"] == pytest.approx(4.0)  # one rank has no neighbours
+
+
+def test_uniform_logging_is_worth_all_interactions():
+    found = findings(simulated(0.0, n=4000), PositionBased(eta=0.0))["overlap"]
+    assert found.number == pytest.approx(6000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("far", "near", "hidden", "level"),
+    [
+        (400, 9000, 0.0, "good"),
+        (400, 9000, 0.11, "note"),
+        (399, 9000, 0.0, "warning"),
+        (400, 9000, 0.51, "warning"),
+        (20, 100, 0.9, "warning"),
+        (99, 99, 0.0, "fatal"),
+    ],
+)
+def test_effective_clicks_decide_on_evaluation(far, near, hidden, level):
+    from cltr.checks.effective import EffectiveSize
+    from cltr.checks.support import _worth
+
+    sizes = EffectiveSize(1.0, far, 1.0, hidden), EffectiveSize(1.0, near, 1.0, hidden)
+    assert _worth(*sizes) == {"evaluation": level, "training": level}
 
 
 def test_what_is_never_shown_is_told():
-    log = simulated(200.0, scores=False)
-    found = findings(log)["effective-sample"]
-    assert "of its weight is on what is never in the first 4" in found.text
-    assert found.level in ("note", "warning")
+    found = findings(simulated(200.0, scores=False))["overlap"]
+    assert "is on documents that were never shown" in found.text
+    assert found.level == "note"
+
+
+@pytest.mark.parametrize(
+    ("dropped", "level"),
+    [(0, "good"), (9, "good"), (50, "warning"), (251, "fatal"), (900, "fatal")],
+)
+def test_lost_rows_count_by_their_share(dropped, level):
+    """1,000 rows are left; of those that were dropped, two problems share the blame."""
+    part = simulated(n=250).statistics["train"]
+    rows = int(part.impressions.sum())
+    half = {"unit": "rows", "action": "drop", "what": "wrong", "count": dropped * rows // 2000}
+    problems = [half | {"problem": "duplicates"}, half | {"problem": "missing-values"}]
+    never = replace(part, impressions=0 * part.impressions, clicks=0 * part.clicks)
+    log = LogFile(
+        {"train": part, "valid": replace(never, displays=0 * part.displays)},
+        None,
+        {"problems": problems},
+        lists=lists(),
+    )
+    found = findings(log)["rows-lost"]
+    assert found.level == level and LARGE_LOSS == 0.2
+    share = dropped * rows // 2000 / (rows + dropped * rows // 2000)
+    assert found.number == pytest.approx(2 * share, abs=1e-3)
+
+
+def test_a_noted_total_is_the_share():
+    log = simulated()
+    row = {"problem": "conflicts", "count": 30, "of": 100, "unit": "interactions"}
+    log = replace(log, description={"problems": [row | {"action": "drop", "what": "twice"}]})
+    assert findings(log)["rows-lost"].number == 0.3
+    assert findings(log)["conflicts"].details["share"] == 0.3
+
+
+def test_rows_left_out_on_purpose_are_not_lost():
+    row = {"problem": "beyond-top-k", "count": 10**6, "unit": "rows", "action": "drop", "what": ""}
+    assert findings(replace(simulated(), description={"problems": [row]}))["rows-lost"].number == 0
 
 
 # The test part.
@@ -238,42 +333,42 @@ def table(n=120, **special):
     return [row for i in range(n) for row in shown(i, **{**{"clicks": (i % 4,)}, **special})]
 
 
-def names(report, level=None):
-    return {one["name"] for one in report["findings"] if level in (None, one["level"])}
+def names(check, level=None):
+    return {one.name for one in check.findings if level in (None, one.level)}
 
 
 def test_lists_that_end_with_a_click_look_cut(tmp_path):
     cut = [row for i in range(120) for row in shown(i, depth=1 + i % 4, clicks=(1 + i % 4,))]
-    report = check_log(ingested(tmp_path, cut), PositionBased())
+    report = check_log(ingested(tmp_path, cut))
     assert "truncated-lists" in names(report, "warning")
     whole = [row for i in range(120) for row in shown(i, depth=1 + i % 4, clicks=(1,))]
-    report = check_log(ingested(tmp_path, whole), PositionBased())
+    report = check_log(ingested(tmp_path, whole))
     assert "truncated-lists" in names(report, "note")
 
 
 def test_robots_are_noticed(tmp_path):
     greedy = table() + [row for i in range(200, 205) for row in shown(i, clicks=(1, 2, 3, 4))]
-    report = check_log(ingested(tmp_path, greedy), PositionBased())
-    (found,) = [one for one in report["findings"] if one["name"] == "clicked-everything"]
-    assert (found["number"], found["level"]) == (5, "warning")
+    report = check_log(ingested(tmp_path, greedy))
+    found = report.finding("clicked-everything")
+    assert (found.number, found.level) == (5, "warning")
 
 
 def test_the_busiest_user_is_noticed(tmp_path):
     busy = [row | {"user": "robot" if i % 2 else f"u{i}"} for i in range(300) for row in shown(i)]
     busy[0]["click"] = busy[500]["click"] = busy[900]["click"] = 1
     path = ingested(tmp_path, busy, user_column="user", split=Split(seed=2))
-    found = {one["name"]: one for one in check_log(path, PositionBased())["findings"]}
-    assert found["busiest-user"]["level"] == "warning"
-    assert "'robot' has 150 interactions" in found["busiest-user"]["text"]
-    assert found["shared-users"]["number"] == 1
-    assert "1 are in the test part and in another" in found["shared-users"]["text"]
+    check = check_log(path)
+    assert check.finding("busiest-user").level == "warning"
+    assert "'robot' has 150 interactions" in check.finding("busiest-user").text
+    assert check.finding("shared-users").number == 1
+    assert "1 are in the test part and in another" in check.finding("shared-users").text
 
 
 def test_time_order_is_told(tmp_path):
-    mixed = check_log(ingested(tmp_path, table(), time_column="time"), PositionBased())
+    mixed = check_log(ingested(tmp_path, table(), time_column="time"))
     assert "time-order" in names(mixed, "note")
     path = ingested(tmp_path, table(), time_column="time", split=Split(by="time"))
-    assert "time-order" in names(check_log(path, PositionBased()), "good")
+    assert "time-order" in names(check_log(path), "good")
 
 
 def test_validation_on_other_queries_is_a_warning(tmp_path):
@@ -281,42 +376,46 @@ def test_validation_on_other_queries_is_a_warning(tmp_path):
     paths = [write_jsonl(tmp_path / f"{i}.jsonl", part) for i, part in enumerate((table(), other))]
     out = tmp_path / "log.h5"
     ingest_log(LogSource(paths[:1], LongReader(), paths[1:]), out)
-    (found,) = [
-        one
-        for one in check_log(out, PositionBased())["findings"]
-        if one["name"] == "shared-queries"
-    ]
-    assert (found["number"], found["level"]) == (0.0, "warning")
+    found = check_log(out).finding("shared-queries")
+    assert (found.number, found.level) == (0.0, "warning")
 
 
 def test_problems_of_ingestion_are_repeated(tmp_path):
-    report = check_log(ingested(tmp_path, table() + shown(0, clicks=(2,))), PositionBased())
+    report = check_log(ingested(tmp_path, table() + shown(0, clicks=(2,))))
     assert "duplicates" in names(report, "note")
 
 
-# Pictures and logs that exist.
-
-
-def test_the_plot_is_a_picture(tmp_path):
-    write_log(tmp_path / "log.h5", simulated())
-    report = check_log(tmp_path / "log.h5", PositionBased())
-    plot_ranks(report, tmp_path / "ranks.png")
-    assert (tmp_path / "ranks.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(CltrError, match="must end in"):
-        plot_ranks(report, tmp_path / "ranks.txt")
+# Logs that exist.
 
 
 @needs_real
 def test_something_true_of_yandex(tmp_path):
+    """Half of the documents were seen at several ranks; one query has most of the traffic."""
     out = tmp_path / "log.h5"
     source = LogSource([REAL / "yandex-relpred" / "train.tsv.gz"], LongReader())
     ingest_log(source, out, options=IngestOptions(split=Split(test_share=0.0)))
-    report = check_log(out, TrustBias())
-    found = {one["name"]: one for one in report["findings"]}
-    assert "538 of 1,024" in found["overlap"]["text"]
-    assert found["click-model"]["level"] == "warning"  # the paper's values are not Yandex's
-    assert found["clicked-everything"]["number"] == 70
-    assert report["verdict"] == "careful"
+    check = check_log(out)
+    assert answers(check) == ("yes", "with care", "with care")
+    known = check.finding("position-bias-known")
+    assert "538 of 1,024" in known.text
+    assert max(known.details["standard_errors_of_log"]) < 0.15
+    assert check.finding("largest-query").details["traffic"] > 0.5
+    assert check.finding("overlap").number < 100
+    assert check.finding("clicked-everything").number == 70
+    contradicted = check_log(out, TrustBias()).finding("click-model")
+    assert contradicted.level == "warning"  # the paper's values are not Yandex's
+
+
+@needs_real
+def test_yandex_position_bias_is_that_of_another_estimate(tmp_path):
+    """Harvesting from all pairs, which weights documents otherwise, agrees within 3 errors."""
+    from cltr.clicks.harvesting import all_pairs
+
+    out = tmp_path / "log.h5"
+    ingest_log(LogSource([REAL / "yandex-relpred" / "train.tsv.gz"], LongReader()), out)
+    swaps = Evidence(open_log(out)).swaps
+    away = np.log(swaps.examination[1:] / all_pairs(Evidence(open_log(out)).whole)[1:])
+    assert (np.abs(away) < 3 * swaps.errors[1:]).all()
 
 
 @needs_real
@@ -324,12 +423,13 @@ def test_something_true_of_trec(tmp_path):
     folder, out = REAL / "trec-session-2014", tmp_path / "log.h5"
     source = LogSource([folder / "train.tsv.gz"], LongReader(), [folder / "valid.tsv.gz"])
     ingest_log(source, out)
-    report = check_log(out, TrustBias())
-    found = {one["name"]: one for one in report["findings"]}
-    assert report["verdict"] == "meaningless"
-    assert found["displays-per-query"]["number"] == 1
-    assert found["overlap"]["level"] == "warning"
-    assert found["shared-queries"]["level"] == "warning"
+    check = check_log(out)
+    assert answers(check) == ("no", "no", "no")
+    assert check.finding("repeated-queries").details["median_displays"] == 1
+    assert check.finding("repeated-queries").number < 0.1
+    assert min(filter(None, check.finding("position-bias-known").details[
+        "standard_errors_of_log"])) > 0.5  # fmt: skip
+    assert check.finding("shared-queries").level == "warning"
 
 
 @needs_real
@@ -338,7 +438,9 @@ def test_something_true_of_open_bandit(tmp_path, policy, level):
     """Too few clicks; uniform propensities are those of the log, those of bandits drift."""
     out = tmp_path / "log.h5"
     ingest_log(LogSource([REAL / "open-bandit" / policy / "men"], OpenBanditReader()), out)
-    found = {one["name"]: one for one in check_log(out, TrustBias())["findings"]}
-    assert found["clicks"]["level"] == "warning"
-    assert found["exposure"]["level"] == level
-    assert found["overlap"]["number"] == 1.0
+    check = check_log(out)
+    assert answers(check) == ("no", "no", "no")
+    assert check.finding("clicks").level == "warning"
+    assert check.finding("exposure").level == level
+    assert check.finding("production").details["kind"] == "varied"
+    assert check.finding("overlap").details["very_different"]["clicks"] < FEW_CLICKS
