@@ -37,6 +37,7 @@ _PUBLIC = {
     "Deterministic": "policies",
     "Experiment": "experiment.experiment",
     "open_dataset": "data.dataset_file",
+    "read_dataset": "data.frames",
     "read_log": "logs.in_memory",
     "read_statistics": "logs.log_file",
 }

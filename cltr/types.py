@@ -83,12 +83,15 @@ class Lists(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """Judged queries: one list of documents with features and grades for each query."""
+    """One list of documents with features for each query, and grades for queries with judgements.
+
+    A query has judgements of all its documents or of none; without, its labels are NaN.
+    """
 
     features: NDArray[np.float32]
     """``[docs, features]``"""
     labels: Floats
-    """Grades, ``[docs]``."""
+    """Grades, ``[docs]``; NaN for the documents of a query without judgements."""
     offsets: Integers
     """``[queries + 1]``: the documents of query q are ``offsets[q]:offsets[q + 1]``."""
     query_ids: NDArray[Any]
@@ -101,6 +104,8 @@ class Dataset:
     """Hash of the content, quoted in results."""
     normalization: "Normalization | None" = None
     """How the features were made from raw ones; for raw features that are to be scored later."""
+    feature_names: tuple[str, ...] = ()
+    """In the order of the features; empty where features have numbers only, as in SVMlight."""
     first_document: int = 0
     """Row of its first document in the whole data set, for scorers with a number per document."""
 
@@ -121,9 +126,19 @@ class Dataset:
         return Lists.of_offsets(self.offsets)
 
     @cached_property
+    def judged_queries(self) -> Booleans:
+        """Which queries have judgements, ``[queries]``."""
+        return np.asarray(self.lists.sum(np.isnan(self.labels).astype(np.float64)) == 0)
+
+    @property
     def judged(self) -> bool:
-        """Whether there are judgements; a log that stands alone has none (its labels are NaN)."""
-        return not np.isnan(self.labels).any()
+        """Whether any query has judgements; a log that stands alone has none."""
+        return bool(self.judged_queries.any())
+
+    @property
+    def shared(self) -> bool:
+        """Whether queries are not split: every split is all of them, and interactions are split."""
+        return self.n_queries > 0 and self.splits.get("valid") == (0, self.n_queries)
 
     @cached_property
     def relevance(self) -> Floats:

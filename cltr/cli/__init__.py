@@ -17,7 +17,7 @@ COMMANDS = {
     "check": "Say what a log can be used for, and why.",
     "compare": "Compare methods over numbers of interactions, seeds and users.",
     "reproduce": "Make a figure of the paper on any data set.",
-    "data": "Import judged data, or look at a data set.",
+    "data": "Import queries, documents and features, or look at a data set.",
     "plugins": "Show installed plugins, or start a new one.",
 }
 INTERRUPTED = 130

@@ -13,7 +13,22 @@ NORMALIZATIONS = ("none", "z-score", "log1p-z-score", "query-min-max")
 
 @click.group("data")
 def command() -> None:
-    """Import judged data, or look at a data set."""
+    """Import queries, documents and features, or look at a data set."""
+
+
+COLUMNS = {
+    "query": "The query, or its id.",
+    "document": "The document's id; 'none' for its place in the list.",
+    "label": "The grade from judges; 'none' for no judgements.",
+    "split": "train, valid or test; 'none' to split queries by md5 of their id.",
+}
+
+
+def _columns(command: Command) -> Command:
+    for name, meaning in reversed(COLUMNS.items()):
+        option = click.option(f"--{name}-column", metavar="NAME", help=f"Tables: {meaning}")
+        command = option(command)
+    return command
 
 
 def _files(split: str) -> Callable[[Command], Command]:
@@ -31,6 +46,8 @@ def _files(split: str) -> Callable[[Command], Command]:
     epilog="""\b
 Examples:
   cltr data import MSLR-WEB10K --preset mslr10k --normalize log1p-z-score --out mslr.h5
+  cltr data import features.parquet --out data.h5
+  cltr data import features.csv --query-column q --document-column url --missing zero --out data.h5
   cltr data import my-folder --out data.h5
   cltr data import --train S1.txt --train S2.txt --valid S3.txt --test S4.txt --out mq2008.h5""",
 )
@@ -39,6 +56,32 @@ Examples:
 @_files("train")
 @_files("valid")
 @_files("test")
+@_columns
+@click.option(
+    "--feature-column",
+    "feature_columns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Tables: features, such as 'bm25*'; may be repeated.  [all other columns]",
+)
+@click.option(
+    "--leave-out",
+    multiple=True,
+    metavar="PATTERN",
+    help="Tables: columns that are no features; may be repeated.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "zero", "mean"]),
+    help="Tables: refuse missing features, or set them to 0 or to the training mean.  [refuse]",
+)
+@click.option(
+    "--no-judgements",
+    "judgements",
+    flag_value=False,
+    default=True,
+    help="The labels in the files mean nothing; do not use them.",
+)
 @click.option(
     "--preset",
     metavar="NAME",
@@ -58,21 +101,24 @@ Examples:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
     show_default=True,
-    help="Share of training queries to split off where there are no validation files.",
+    help="Share of training queries to split off where nothing says which are for validation.",
 )
 @click.option(
     "--test-share",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
     show_default=True,
-    help="The same where there are no test files.",
+    help="The same for testing; without judgements none are split off.",
 )
 @click.option(
     "--most-features",
     type=Count(),
     default=100_000,
     show_default=True,
-    help="Highest feature number to accept.",
+    help="SVMlight: highest feature number to accept.",
+)
+@click.option(
+    "--memory", metavar="SIZE", default="", help="Tables: most memory to use.  [half of it]"
 )
 @shared
 def import_(
@@ -82,20 +128,30 @@ def import_(
     verbose: bool,
     **options: Any,
 ) -> None:
-    """Import SVMlight or LETOR files into one data set file.
+    """Import features, and judgements if there are any, into one data set file.
 
-    PATHS is a folder that holds the splits (FoldN/train.txt, set1.train.txt, train.txt, rank.train
-    and the like), or files named by their split. Reads gzip, and LightGBM's .query files where
-    lines have no qid.
+    PATHS are tables with a row for each query and document: Parquet, CSV, TSV or JSON lines, also
+    compressed (.gz), larger than memory if need be, rows in any order. Columns with common names
+    are found; name the others. All columns that are left are features. Or PATHS is a folder with
+    SVMlight or LETOR files (FoldN/train.txt, set1.train.txt, train.txt, rank.train and the like),
+    or such files named by their split, with LightGBM's .query files where lines have no qid.
     """
     del verbose
     from cltr.cli.common.output import print_json
-    from cltr.cli.common.progress import byte_progress
-    from cltr.data.importing import import_dataset
+    from cltr.cli.common.progress import byte_progress, share_progress
+    from cltr.data.importing import are_tables, import_dataset
     from cltr.report.data_tables import print_info
 
-    with byte_progress() as progress:
-        info = import_dataset(paths, out, progress=progress, **options)
+    names = [*(f"{name}_column" for name in COLUMNS), "feature_columns", "leave_out", "missing"]
+    chosen = {name: options.pop(name) for name in names}
+    columns = {name: value for name, value in chosen.items() if value}
+    given = [*paths, *options["train"], *options["valid"], *options["test"]]
+    if are_tables(given):
+        with share_progress() as on_share:
+            info = import_dataset(paths, out, columns=columns, on_share=on_share, **options)
+    else:
+        with byte_progress() as progress:
+            info = import_dataset(paths, out, columns=columns, progress=progress, **options)
     if as_json:
         print_json(info)
     else:

@@ -1,12 +1,13 @@
-"""A judged data set at rest: one HDF5 file, opened in milliseconds whatever its size.
+"""A data set at rest: one HDF5 file, opened in milliseconds whatever its size.
 
 It holds the fields of :class:`cltr.types.Dataset` as plain contiguous arrays, which are mapped into
-memory and read only where they are used. Queries stand in the order train, valid, test. Ids are
-text, one row of Unicode code points each, so that they too can be mapped.
+memory and read only where they are used. Queries stand in the order train, valid, test; where they
+are not split, each split is all of them. Ids and the names of features are text, one row of Unicode
+code points each, so that they too can be mapped.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from cltr.types import SPLITS, Dataset, Floats, Integers
 
 FORMAT = "cltr-dataset"
 _FITTED = ("normalization/center", "normalization/scale")
+_OPTIONAL = (*_FITTED, "feature_names")
 MEMBERS = {
     "features": Member("<f4", ("documents", "features")),
     "labels": Member("<f8", ("documents",)),
@@ -32,6 +34,7 @@ MEMBERS = {
     "query_ids": Member("<u4", ("queries", "width of query ids")),
     "document_ids": Member("<u4", ("documents", "width of document ids")),
     "splits": Member("<i8", (len(SPLITS), 2)),
+    "feature_names": Member("<u4", ("features", "width of feature names")),
     **{name: Member("<f8", ("features",)) for name in _FITTED},
 }
 
@@ -73,6 +76,7 @@ class DatasetWriter:
         name: str,
         highest_grade: float,
         about: Mapping[str, Any],
+        feature_names: Sequence[str] = (),
     ) -> None:
         """Add what is known of the whole; ``about`` is anything that JSON can hold."""
         arrays: dict[str, NDArray[Any]] = {
@@ -85,6 +89,8 @@ class DatasetWriter:
         for member, values in arrays.items():
             self._file.create_dataset(member, data=values)
             self._fingerprint.update(member, values)
+        if feature_names:  # names are no part of the fingerprint: the numbers are the same
+            self._file.create_dataset("feature_names", data=code_points(np.array(feature_names)))
         write_attributes(
             self._file,
             name=name,
@@ -123,13 +129,14 @@ def save_dataset(dataset: Dataset, path: Path | str) -> None:
             name=dataset.name,
             highest_grade=dataset.highest_grade,
             about={},
+            feature_names=dataset.feature_names,
         )
 
 
 def open_dataset(path: Path | str) -> Dataset:
     """Open a data set file: checked, and mapped rather than read."""
     path = Path(path)
-    with open_h5(path, format=FORMAT, members=MEMBERS, optional=_FITTED) as file:
+    with open_h5(path, format=FORMAT, members=MEMBERS, optional=_OPTIONAL) as file:
         arrays = {name: map_array(file[name]) for name in MEMBERS if name in file}
         dataset = Dataset(
             features=arrays["features"],
@@ -142,6 +149,7 @@ def open_dataset(path: Path | str) -> Dataset:
             name=attribute(file, "name", str, path=path),
             fingerprint=attribute(file, "fingerprint", str, path=path),
             normalization=_normalization(path, file, arrays),
+            feature_names=_feature_names(path, arrays),
         )
     _check(path, dataset)
     return dataset
@@ -149,7 +157,7 @@ def open_dataset(path: Path | str) -> Dataset:
 
 def about_dataset(path: Path | str) -> dict[str, Any]:
     """What was noted when the file was written: its sources, and what was decided."""
-    with open_h5(path, format=FORMAT, members=MEMBERS, optional=_FITTED) as file:
+    with open_h5(path, format=FORMAT, members=MEMBERS, optional=_OPTIONAL) as file:
         text = attribute(file, "about", str, path=path)
     try:
         about = json.loads(text)
@@ -166,11 +174,33 @@ def _normalization(path: Path, file: h5py.File, arrays: dict[str, Any]) -> Norma
     return Normalization(name, *fitted)
 
 
+def _feature_names(path: Path, arrays: dict[str, Any]) -> tuple[str, ...]:
+    if "feature_names" not in arrays:
+        return ()
+    return tuple(text_of(path, "feature_names", arrays["feature_names"]).tolist())
+
+
 def _check(path: Path, dataset: Dataset) -> None:
     """What types and lengths alone do not say."""
     offsets, labels = dataset.offsets, dataset.labels
     if not (offsets[0] == 0 and offsets[-1] == len(labels) and (np.diff(offsets) > 0).all()):
         raise DataError(f"{path}: 'offsets' do not cut {len(labels)} documents into lists")
+    _check_splits(path, dataset)
+    if np.isnan(labels).any():
+        some = dataset.lists.sum((~np.isnan(labels)).astype(np.float64))
+        if ((some > 0) & ~dataset.judged_queries).any():
+            raise DataError(
+                f"{path}: 'labels' of a query are missing in part; expected all or none"
+            )
+        labels = labels[~np.isnan(labels)]
+    if len(labels) and not (labels.min() >= 0 and labels.max() <= dataset.highest_grade < np.inf):
+        raise DataError(f"{path}: 'labels' are not all between 0 and {dataset.highest_grade:g}")
+
+
+def _check_splits(path: Path, dataset: Dataset) -> None:
+    every = (0, dataset.n_queries)
+    if all(bounds == every for bounds in dataset.splits.values()):
+        return
     last = 0
     for split, (begin, end) in dataset.splits.items():
         if begin != last or end < begin:
@@ -178,5 +208,3 @@ def _check(path: Path, dataset: Dataset) -> None:
         last = end
     if last != dataset.n_queries:
         raise DataError(f"{path}: the splits end at query {last} of {dataset.n_queries}")
-    if not (labels.min() >= 0 and labels.max() <= dataset.highest_grade < np.inf):
-        raise DataError(f"{path}: 'labels' are not all between 0 and {dataset.highest_grade:g}")

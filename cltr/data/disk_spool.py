@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.data.svmlight import Rows
+from cltr.files.text import text_of_bytes
 from cltr.types import Floats, Integers
 
 BLOCK = 16 * 2**20
@@ -31,6 +32,21 @@ class Block(NamedTuple):
     """``[docs]``"""
     offsets: Integers
     """``[queries + 1]``, from 0"""
+
+
+def cut_lists(lengths: Integers, n_features: int) -> Iterator[tuple[int, int]]:
+    """Cut consecutive lists into parts that fit a block: the first list of each, and the end.
+
+    Whoever reads the same lists in these parts gets the same normalisation to the last bit.
+    """
+    most = max(BLOCK // (4 * max(n_features, 1)), 1)
+    ends = np.cumsum(lengths)
+    first = 0
+    while first < len(lengths):
+        done = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, done + most, side="right")), first + 1)
+        yield first, last
+        first = last
 
 
 class Spool:
@@ -95,14 +111,9 @@ class Spool:
 
     def parts(self, order: Integers) -> Iterator[Integers]:
         """Cut an order of queries into parts that fit a block."""
-        most = max(BLOCK // (4 * max(self.n_features, 1)), 1)
-        ends = np.cumsum(self.lengths()[order])
-        first = 0
-        while first < len(order):
-            done = ends[first - 1] if first else 0
-            last = max(int(np.searchsorted(ends, done + most, side="right")), first + 1)
+        lengths = self.lengths()[order]
+        for first, last in cut_lists(lengths, self.n_features):
             yield order[first:last]
-            first = last
 
     def take(self, queries: Integers) -> Block:
         """The lists of some queries, with all features."""
@@ -121,14 +132,7 @@ class Spool:
         """The ids of the documents of some queries, all of the same width."""
         lengths = self._rows["id_lengths"].read(self._runs("row", queries))
         characters = self._ids.read(self._runs("byte", queries))
-        if (characters >= 128).any():
-            ends = np.cumsum(lengths)
-            pieces = np.split(characters, ends[:-1])
-            words = [piece.tobytes().decode("utf-8", "replace") for piece in pieces]
-            return np.array(words, dtype=f"<U{self.longest_id}")
-        matrix = np.zeros((len(lengths), self.longest_id), np.uint32)
-        matrix[np.arange(self.longest_id) < lengths[:, None]] = characters
-        return matrix.view(f"<U{self.longest_id}")[:, 0]
+        return text_of_bytes(characters, lengths, self.longest_id)
 
     def _bounds_of(self, kind: str) -> Integers:
         """Where each query begins in a column, and the end."""

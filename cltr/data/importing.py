@@ -1,24 +1,19 @@
-"""Judged data: import SVMlight and LETOR files, open the result, say what is in it."""
+"""Import a data set from files of any kind, and say what a data set holds."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
-from cltr.data.dataset_file import FORMAT, DatasetWriter, about_dataset, open_dataset, save_dataset
-from cltr.data.disk_spool import Spool
-from cltr.data.layouts import Files, find_files
-from cltr.data.normalization import NORMALIZATIONS, check_normalization, fit_normalization
-from cltr.data.split_files import OnBytes, Pile, assign_splits, gather_files
-from cltr.data.svmlight import EXPECTED, MOST_FEATURES
-from cltr.errors import DataError, UsageError
-from cltr.extensions import DataLayout
-from cltr.files.storage import create_h5, keep_inputs
-from cltr.plugins import registry
-from cltr.types import SPLITS, Dataset, Integers, Lists
+from cltr.data.dataset_file import about_dataset, open_dataset, save_dataset
+from cltr.data.layouts import named_by_split
+from cltr.data.normalization import NORMALIZATIONS
+from cltr.data.split_files import OnBytes
+from cltr.data.svmlight import MOST_FEATURES
+from cltr.errors import UsageError
+from cltr.files.table_files import OnShare, expand, is_table, silent
+from cltr.types import Dataset, Integers
 
 __all__ = [
     "NORMALIZATIONS",
@@ -43,146 +38,117 @@ def import_dataset(
     valid_share: float = 0.2,
     test_share: float = 0.2,
     most_features: int = MOST_FEATURES,
+    judgements: bool = True,
+    memory: str = "",
+    columns: Mapping[str, Any] | None = None,
     progress: OnBytes = lambda stage, done, total: None,
+    on_share: OnShare = silent,
 ) -> dict[str, Any]:
-    """Import SVMlight or LETOR files into one HDF5 file, in bounded memory.
+    """Import files into one HDF5 file, in bounded memory.
+
+    Files whose names end in .parquet, .csv, .tsv, .jsonl and the like (also .gz) are tables with a
+    row for each query and document; all others are SVMlight or LETOR text.
 
     Args:
-        paths: a folder (see ``cltr.data.layouts``) or files named by their split; empty if
-            the files are given by split.
+        paths: a folder (see ``cltr.data.layouts``) or files; empty if given by split.
         out: the file to write; it appears when it is whole.
         train: training files.
-        valid: validation files; without any, queries are split off from training.
-        test: test files; without any, queries are split off from training.
+        valid: validation files.
+        test: test files.
         preset: name of a well-known data set, to find its files and to check them.
         fold: which fold of a folder of folds; the first by default.
         normalize: one of ``NORMALIZATIONS``, fitted on the training queries alone.
-        valid_share: share of training queries to split off where there are no validation files.
-        test_share: the same for test files.
-        most_features: highest feature number to accept.
-        progress: called now and then with the stage, bytes done and bytes in all.
+        valid_share: share of training queries to split off where nothing says which they are.
+        test_share: the same for test queries; without judgements none are split off.
+        most_features: highest feature number to accept, of SVMlight files.
+        judgements: False if the labels in the files mean nothing.
+        memory: most memory for tables, such as ``4GB``; half of the machine's by default.
+        columns: which columns of a table are what: options of ``TableOptions``.
+        progress: called now and then with the stage, bytes done and bytes in all, of SVMlight.
+        on_share: called now and then with the stage and how much of it is done, of tables.
 
     Returns:
         What :func:`dataset_info` says of the new file.
     """
     out = Path(out)
-    check_normalization(normalize)
-    known: DataLayout | None = registry().find("data-layout", preset)() if preset else None
     given = {"train": train, "valid": valid, "test": test}
-    files, notes = _choose(paths, given, fold=fold, preset=known)
-    keep_inputs(out, [path for part in files.values() for path in part])
-    with create_h5(out, format=FORMAT) as file, Spool(out.parent) as spool:
-        pile = gather_files(
-            files,
-            spool,
-            most_features=most_features,
-            huge_is_missing=known is not None and known.huge_is_missing,
-            progress=progress,
-        )
-        shares = {"valid": valid_share, "test": test_share}
-        splits, split_notes = assign_splits(pile, files, shares)
-        _check(pile, files, known, out)
-        _store(
-            file,
-            pile,
-            splits,
-            normalize=normalize,
-            name=preset or out.stem,
-            highest_grade=known.highest_grade if known else spool.highest_grade,
-            files=files,
-            notes=[*notes, *split_notes],
-            progress=progress,
-        )
+    shares = {"valid": valid_share, "test": test_share}
+    if are_tables([*paths, *train, *valid, *test]):
+        if preset or fold is not None:
+            raise UsageError(f"--{'preset' if preset else 'fold'}: is for SVMlight files")
+        _import_tables(paths, out, given, shares, normalize, judgements, memory, columns, on_share)
+        return dataset_info(out)
+    if columns:
+        flag = f"--{next(iter(columns)).replace('_', '-')}"
+        raise UsageError(f"{flag}: SVMlight files have no columns; leave it out")
+    from cltr.data.svmlight_import import import_svmlight
+
+    import_svmlight(
+        paths,
+        out,
+        given=given,
+        preset=preset,
+        fold=fold,
+        normalize=normalize,
+        shares=shares,
+        most_features=most_features,
+        judgements=judgements,
+        progress=progress,
+    )
     return dataset_info(out)
 
 
-def _choose(
+def are_tables(paths: Sequence[Path | str]) -> bool:
+    """Whether files are tables, by how their names end; a folder is what most of its files are."""
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = [
+                p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_"))
+            ]
+            return bool(inside) and sum(map(is_table, inside)) * 2 > len(inside)
+        return is_table(path)
+    return False
+
+
+def _import_tables(
     paths: Sequence[Path | str],
+    out: Path,
     given: Mapping[str, Sequence[Path | str]],
-    *,
-    fold: int | None,
-    preset: DataLayout | None,
-) -> tuple[Files, list[str]]:
-    """The files by split, as given or as found."""
-    named = {split: [Path(path) for path in group] for split, group in given.items() if group}
-    if not named:
-        return find_files([Path(path) for path in paths], fold=fold, layout=preset)
-    if paths:
-        raise UsageError(f"{paths[0]}: give either paths or --train, --valid and --test, not both")
-    if "train" not in named:
-        raise UsageError("no training files; name them with --train")
-    return named, []
-
-
-def _check(pile: Pile, files: Files, preset: DataLayout | None, out: Path) -> None:
-    spool = pile.spool
-    if spool.n_features == 0:
-        raise DataError(f"{files['train'][0]}: no document has a feature; {EXPECTED}")
-    if preset is not None:
-        preset.check(
-            n_features=spool.n_features,
-            highest_grade=spool.highest_grade,
-            n_queries=spool.n_queries,
-        )
-    size = 4 * spool.n_rows * spool.n_features
-    if size > shutil.disk_usage(out.parent).free:
-        raise DataError(
-            f"{out}: {spool.n_rows} documents with {spool.n_features} features need "
-            f"{size / 1e9:.1f} GB, more than is free; free some space or write elsewhere"
-        )
-
-
-def _store(
-    file: h5py.File,
-    pile: Pile,
-    splits: Mapping[str, Integers],
-    *,
+    shares: Mapping[str, float],
     normalize: str,
-    name: str,
-    highest_grade: float,
-    files: Files,
-    notes: list[str],
-    progress: OnBytes,
+    judgements: bool,
+    memory: str,
+    columns: Mapping[str, Any] | None,
+    progress: OnShare,
 ) -> None:
-    """Take the documents from the pile in the order of the splits, normalise and write them."""
-    spool = pile.spool
-    training = (spool.take(part).features for part in spool.parts(splits["train"]))
-    fitted = fit_normalization(normalize, training)
-    order = np.concatenate([splits[split] for split in SPLITS])
-    lengths = spool.lengths()[order]
-    why_positions = pile.ids_problem()
-    positions = np.arange(lengths.max()).astype(str)
-    writer = DatasetWriter(
-        file,
-        n_documents=spool.n_rows,
-        n_features=spool.n_features,
-        id_width=positions.dtype.itemsize // 4 if why_positions else spool.longest_id,
-    )
-    done = 0
-    for part in spool.parts(order):
-        block = spool.take(part)
-        places = Lists.of_offsets(block.offsets).places
-        ids = positions[places] if why_positions else spool.take_ids(part)
-        writer.append(fitted.apply(block.features, block.offsets), block.labels, ids)
-        done += len(places)
-        progress("writing", 4 * done * spool.n_features, 4 * spool.n_rows * spool.n_features)
-    ends = np.cumsum([0, *(len(splits[split]) for split in SPLITS)]).tolist()
-    if spool.n_missing:
-        notes.append(f"{spool.n_missing} features were too large for 32 bits and count as missing")
-    if why_positions:
-        notes.append(f"{why_positions}: a document's id is its place in the list, from 0")
-    writer.finish(
-        offsets=np.concatenate([[0], np.cumsum(lengths)]),
-        query_ids=np.array(pile.query_ids)[order],
-        splits={split: (ends[i], ends[i + 1]) for i, split in enumerate(SPLITS)},
-        normalization=fitted,
-        name=name,
-        highest_grade=highest_grade,
-        about={
-            "files": {split: [path.name for path in group] for split, group in files.items()},
-            "notes": notes,
-        },
-    )
+    from cltr.data.feature_columns import TableOptions
+    from cltr.data.table_import import TableImport, import_table
+    from cltr.data.table_source import TableSource
+
+    chosen = dict(columns or {})
+    if not judgements:
+        if chosen.get("label_column", "none") != "none":
+            raise UsageError("--label-column and --no-judgements contradict each other")
+        chosen["label_column"] = "none"
+    options = TableOptions.parse(chosen, owner="")
+    how = TableImport(options, shares, normalize, memory)
+    files = _by_split(paths, given)
+    import_table(TableSource(files), out, how, name=out.stem, progress=progress)
+
+
+def _by_split(
+    paths: Sequence[Path | str], given: Mapping[str, Sequence[Path | str]]
+) -> dict[str, list[Path]]:
+    """Files by split, where they are given so or where all names tell; else all together."""
+    named = {split: expand(group) for split, group in given.items() if group}
+    if named and paths:
+        raise UsageError(f"{paths[0]}: give either paths or --train, --valid and --test, not both")
+    if named:
+        if "train" not in named:
+            raise UsageError("no training files; name them with --train")
+        return named
+    files = expand(paths)
+    return named_by_split(files) or {"": files}
 
 
 def dataset_info(path: Path | str) -> dict[str, Any]:
@@ -211,22 +177,27 @@ def describe_dataset(dataset: Dataset) -> dict[str, Any]:
         "queries": dataset.n_queries,
         "documents": dataset.n_documents,
         "features": dataset.n_features,
+        "feature_names": list(dataset.feature_names),
         "highest_grade": dataset.highest_grade,
+        "judged_queries": int(np.count_nonzero(dataset.judged_queries)),
+        "shared": dataset.shared,
         "normalization": dataset.normalization.name if dataset.normalization else "none",
         "splits": {split: _describe_split(dataset.part(split)) for split in dataset.splits},
     }
 
 
 def _describe_split(part: Dataset) -> dict[str, Any]:
-    lengths = np.diff(part.offsets)
-    grades, counts = np.unique(part.labels + 0.0, return_counts=True)  # -0 is 0
-    best = np.maximum.reduceat(part.labels, part.offsets[:-1]) if len(lengths) else np.empty(0)
+    lengths, judged = part.lists.lengths, part.judged_queries
+    labels = part.labels[np.repeat(judged, lengths)]
+    grades, counts = np.unique(labels + 0.0, return_counts=True)  # -0 is 0
+    relevant = part.lists.sum((part.labels > 0).astype(np.float64)) > 0
     return {
         "queries": part.n_queries,
         "documents": part.n_documents,
         "list_length": dict(zip(("min", "median", "max"), _spread(lengths), strict=True)),
+        "judged_queries": int(np.count_nonzero(judged)),
         "grades": {f"{grade:g}": int(n) for grade, n in zip(grades, counts, strict=True)},
-        "queries_without_relevant": int(np.count_nonzero(best == 0)),
+        "queries_without_relevant": int(np.count_nonzero(judged & ~relevant)),
     }
 
 

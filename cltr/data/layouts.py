@@ -15,7 +15,7 @@ from cltr.types import SPLITS
 
 Files = SplitFiles
 
-_WORDS = {
+SPLIT_WORDS = {
     "train": "train", "training": "train",
     "vali": "valid", "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
     "test": "test",
@@ -119,13 +119,21 @@ def _data_files(folder: Path) -> list[Path]:
 
 def _split_of(path: Path) -> str | None:
     words = re.split(r"[._-]", path.name.lower())
-    return next((_WORDS[word] for word in words if word in _WORDS), None)
+    return next((SPLIT_WORDS[word] for word in words if word in SPLIT_WORDS), None)
+
+
+def named_by_split(files: Sequence[Path]) -> dict[str, list[Path]]:
+    """Files by split, if all their names tell it and there are several splits; else nothing."""
+    told = {file: _split_of(file) for file in files}
+    if None in told.values() or len(set(told.values())) < 2:
+        return {}
+    return {split: group for split in SPLITS if (group := [f for f in files if told[f] == split])}
 
 
 def _prefix_of(path: Path) -> str:
     """What stands before the split's name: ``set1`` of ``set1.train.txt``."""
     words = re.split(r"[._-]", path.name)
-    place = next(i for i, word in enumerate(words) if word.lower() in _WORDS)
+    place = next(i for i, word in enumerate(words) if word.lower() in SPLIT_WORDS)
     return "-".join(words[:place])
 
 

@@ -3,22 +3,30 @@
 from pathlib import Path
 
 from cltr.errors import DataError
-from cltr.types import SPLITS, Dataset
+from cltr.files.storage import is_hdf5
+from cltr.types import LOGGED_SPLITS, SPLITS, Dataset
 
 DEMO = "demo"
 """The name of the embedded data set."""
 
 
 def load_dataset(name: str) -> Dataset:
-    """A data set with queries to train on, to validate and to test."""
+    """A data set with queries to train on, to validate and, with judgements, to test."""
     if name == DEMO:
         from cltr.data.demo import demo_dataset
 
         return demo_dataset()
     from cltr.data.dataset_file import open_dataset
 
-    dataset = open_dataset(Path(name))
-    for split in SPLITS:
+    path = Path(name)
+    if path.exists() and path.suffix != ".h5" and not is_hdf5(path):
+        raise DataError(
+            f"{name}: is not a data set file; import it first: "
+            f"cltr data import {name} --out data.h5"
+        )
+    dataset = open_dataset(path)
+    # Without judgements, queries for testing are of use only where a log has clicks on them.
+    for split in SPLITS if dataset.judged else LOGGED_SPLITS:
         first, last = dataset.splits.get(split, (0, 0))
         if first == last:
             raise DataError(

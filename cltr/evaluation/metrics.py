@@ -52,10 +52,12 @@ def measure(
     options: MetricOptions | None = None,
     queries: Booleans | None = None,
 ) -> MetricValues:
-    """Mean over queries of every metric: all queries, or those that are given.
+    """Mean over queries of every metric: all judged queries, or those of them that are given.
+
+    Metrics are None where no such query has judgements.
 
     Args:
-        policy: on the documents of a data set with judgements.
+        policy: on the documents of a data set.
         top_k: the cut, but for the average rank, which looks at whole lists.
         options: how judgements are read.
         queries: which to average over.
@@ -71,12 +73,17 @@ def measure(
     found = _per_query(policy, dataset, top_k, options)
     relevant = dataset.lists.sum(_relevant(dataset, options).astype(np.float64)) > 0
     graded = dataset.lists.sum(dataset.labels) > 0
-    chosen = np.ones(dataset.n_queries, np.bool_) if queries is None else queries
+    judged = dataset.judged_queries
+    chosen = judged if queries is None else judged & queries
+    none_judged = dataset.n_queries > 0 and not judged.any()
     means: MetricValues = {}
     for name, values in found.items():
         filled = graded if name == "ndcg" else relevant
         key = name if name == "average_rank" else f"{name}@{top_k}"
-        means[key] = None if values is None else _mean(name, values, filled, chosen, options.empty)
+        if values is None or none_judged:
+            means[key] = None
+        else:
+            means[key] = _mean(name, values, filled, chosen, options.empty)
     return means
 
 

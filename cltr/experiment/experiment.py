@@ -23,7 +23,7 @@ from cltr.experiment.components import Components, compose
 from cltr.experiment.config import RunConfig
 from cltr.experiment.held_out import hold_out
 from cltr.experiment.initial_model import start_module
-from cltr.experiment.label_training import train_production, train_skyline
+from cltr.experiment.label_training import require_judgements, train_production, train_skyline
 from cltr.experiment.library_setup import set_up_libraries
 from cltr.experiment.outcome import Learned, Outcome
 from cltr.experiment.progress import Progress
@@ -95,6 +95,7 @@ class Experiment:
         progress = progress or Progress()
         components = components or compose(config)
         dataset = dataset or loading.load_dataset(config.data)
+        require_judgements(dataset, "a simulation, of production and of users,")
         progress.stage("production ranker")
         production = train_production(config, dataset, progress)
         return cls(config, components, dataset, production, progress)
@@ -329,7 +330,7 @@ class Experiment:
         """
         self.progress.stage("evaluation")
         served = self.serve(module, blend=blend)
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"metrics": {}}
         if self.dataset.judged:
             found["metrics"] = self.metrics(served, skyline=skyline)
         if rewards is not None:
@@ -344,7 +345,7 @@ class Experiment:
                 "seen_by_training": "test" not in rewards,
                 "fitted_click_model": self.components.click_model.fitted is not None,
             }
-        if not self.dataset.judged:
+        if not self.dataset.judged and "off_policy" in found:
             found["metrics"] = {
                 who: {"value": found["off_policy"][who]["value"]}
                 for who in ("production", "policy")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cltr.errors import DataError
 from cltr.experiment.components import build
 from cltr.experiment.config import Choice, RunConfig
 from cltr.experiment.progress import Progress
@@ -23,6 +24,27 @@ from cltr.types import Dataset, Exposure, Floats, Rewards
 
 if TYPE_CHECKING:
     import torch
+
+
+def has_labels(dataset: Dataset) -> bool:
+    """Whether a ranker can be trained on labels: training and validation queries have some."""
+    return all(dataset.part(split).judged for split in ("train", "valid"))
+
+
+def require_judgements(dataset: Dataset, purpose: str) -> None:
+    """Refuse a data set in which some query has no judgements.
+
+    Args:
+        dataset: its queries.
+        purpose: what needs them, as the subject of a sentence.
+    """
+    missing = int(np.count_nonzero(~dataset.judged_queries))
+    if missing:
+        raise DataError(
+            f"{dataset.name or 'data set'}: {purpose} needs judgements, but {missing:,} of "
+            f"{dataset.n_queries:,} queries have none; train on a log (--log), or import the data "
+            "with judgements"
+        )
 
 
 def train_production(config: RunConfig, dataset: Dataset, progress: Progress) -> Production:
@@ -78,12 +100,12 @@ def _trainer(options: TrainingOptions, *, top_k: int, seed: int) -> Trainer:
 
 
 def _labels(dataset: Dataset, queries: Floats | None = None) -> Rewards:
-    """The labels of a split as rewards, of all queries or of those that are given."""
-    weights = np.ones(dataset.n_queries) if queries is None else queries
+    """The labels of a split as rewards, of all judged queries or of those that are given."""
+    weights = dataset.judged_queries.astype(np.float64) if queries is None else queries
     nothing = np.zeros(dataset.n_documents)
     return Rewards(
         dataset,
-        dataset.relevance,
+        np.nan_to_num(dataset.relevance, nan=0.0),  # has no weight
         Exposure(nothing, nothing, nothing),
         weights / max(weights.sum(), 1e-300),
         source=Labels.name,

@@ -7,6 +7,7 @@ from cltr.data import loading
 from cltr.errors import DataError, UsageError
 from cltr.experiment.components import Components, fitted_files, needed_plugins
 from cltr.experiment.config import RunConfig, resolve
+from cltr.experiment.label_training import require_judgements
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import OWN, own_data
 from cltr.objectives.rewards import Labels
@@ -30,7 +31,10 @@ def open_data(config: RunConfig) -> tuple[RunConfig, Dataset]:
     """The data set of a run, or the own lists of a log that stands alone."""
     own = own_data(config)
     if own is None:
-        return config, loading.load_dataset(config.data)
+        dataset = loading.load_dataset(config.data)
+        if config.reward.name == Labels.name:
+            require_judgements(dataset, "--reward labels")
+        return config, dataset
     if config.reward.name == Labels.name:
         raise UsageError("--reward labels needs judgements; a log that stands alone has none")
     return config.model_copy(update={"data": OWN}), own

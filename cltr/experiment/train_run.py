@@ -9,6 +9,7 @@ from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
+from cltr.experiment.label_training import has_labels
 from cltr.experiment.other_models import gains_by_model, sign_sentence
 from cltr.experiment.outcome import Learned
 from cltr.experiment.progress import Progress
@@ -70,7 +71,7 @@ def _run(
     clicks = log.statistics if log else experiment.simulate()
     outcome = experiment.run(
         clicks,
-        skyline=config.skyline and dataset.judged,
+        skyline=config.skyline and has_labels(dataset),
         state=folder.load_checkpoint(),
         on_epoch=_Saver(folder),
     )

@@ -177,6 +177,11 @@ def create_h5(path: Path | str, *, format: str, version: int = 1) -> Iterator[h5
             raise sink.error
 
 
+def is_hdf5(path: Path) -> bool:
+    """Whether a file is in HDF5, by its first bytes; a folder is not."""
+    return path.is_file() and bool(h5py.is_hdf5(path))
+
+
 @contextmanager
 def open_h5(
     path: Path | str,

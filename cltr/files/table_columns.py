@@ -16,7 +16,7 @@ KNOWN = {
     "session": ("session", "session_id", "interaction", "interaction_id", "search_id", "serp_id"),
     "documents": ("documents", "docs", "document_ids", "items", "results"),
     "clicks": ("clicks", "clicked", "click"),
-    "label": ("label", "grade", "judgement", "judgment"),
+    "label": ("label", "labels", "grade", "relevance", "rel", "judgement", "judgment"),
     "split": ("split",),
 }
 """Names of columns that are understood without being told, by what they mean."""

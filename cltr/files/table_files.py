@@ -99,17 +99,27 @@ def select_files(connection: "Connection", paths: Sequence[Path | str]) -> str:
         paths: files or folders; all files must have the same columns.
     """
     files = expand(paths)
-    kinds = {_kind(path) for path in files}
-    if len(kinds) > 1:
-        raise UsageError(f"{files[0]}: give files of one kind, not {' and '.join(sorted(kinds))}")
+    kind = kind_of(files)
     names = "[" + ", ".join(text(str(path).translate(_GLOB)) for path in files) + "]"
-    kind = kinds.pop()
     if kind == "parquet":
         return f"SELECT * FROM read_parquet({names}, union_by_name = true)"
     if kind == "json":
         with plain_errors(files):
             return _select_json(connection, names)
     return _select_text(files, names, kind)
+
+
+def kind_of(files: Sequence[Path]) -> str:
+    """What files are (``parquet``, ``csv``, ``tsv`` or ``json``); all must be of one kind."""
+    kinds = {_kind(path) for path in files}
+    if len(kinds) > 1:
+        raise UsageError(f"{files[0]}: give files of one kind, not {' and '.join(sorted(kinds))}")
+    return kinds.pop()
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is one that :func:`select_files` reads, by how its name ends."""
+    return _ending(path) in KINDS
 
 
 def expand(paths: Sequence[Path | str]) -> list[Path]:
@@ -213,22 +223,22 @@ def quoted(name: str) -> str:
 
 
 @contextmanager
-def plain_errors(files: Sequence[Path] = ()) -> Iterator[None]:
+def plain_errors(files: Sequence[Path] = (), *, where: str = "log") -> Iterator[None]:
     """What duckdb complains of in a file, as one line with the file and the line's number."""
     import duckdb
 
     try:
         yield
     except duckdb.OutOfMemoryException as error:
-        raise DataError("not enough memory or disk for the log; give more with --memory") from error
+        raise DataError(f"{where}: not enough memory or disk; give more with --memory") from error
     except duckdb.Error as error:
-        raise DataError(_explain(str(error), files)) from error
+        raise DataError(_explain(str(error), files, where)) from error
 
 
-def _explain(message: str, files: Sequence[Path]) -> str:
+def _explain(message: str, files: Sequence[Path], where: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     first = re.sub(r"^(\w+ )+Error: ", "", lines[0]) if lines else "cannot be read"
-    place = next((str(p) for p in files if str(p) in message), str(files[0]) if files else "log")
+    place = next((str(p) for p in files if str(p) in message), str(files[0]) if files else where)
     csv_line = re.search(r"CSV Error on Line: (\d+)", message)
     if csv_line:
         reasons = (line for line in lines[1:] if not line.startswith("Original Line"))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cltr.files.row_batches import batches
 from cltr.logs.cleaning import clean_rows, drop_gaps, shares_keys, sort_rows
 from cltr.logs.id_coding import Tally, Values
 from cltr.logs.problems import DROP
-from cltr.logs.row_batches import batches
 from cltr.types import LOG_PARTS, Dataset, Integers
 
 if TYPE_CHECKING:

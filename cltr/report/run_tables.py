@@ -27,13 +27,13 @@ def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
         yield Text(alert, style="bold red")
     for warning in result.get("warnings", ()):
         yield Text(f"warning: {warning}", style="yellow")
-    judged = f"ndcg@{result['top_k']}" in result["metrics"]["policy"]
+    judged = f"ndcg@{result['top_k']}" in result["metrics"].get("policy", {})
     if judged:
         yield _metrics(result)
         yield from _gap(result)
         if "blend" in result:  # looked at once more, so in detail
             yield _more_metrics(result)
-    if not judged or ("off_policy" in result and result.get("assumptions")):
+    if "off_policy" in result and (not judged or result.get("assumptions")):
         found = result["off_policy"]
         kind = "validation" if found.get("seen_by_training") else "held-out"
         yield Text(

@@ -139,7 +139,11 @@ FOREIGN = {
         "the splits end at query 30 of 35",
     ),
     "labels too high": (_set("labels", np.full(105, 9.0)), "'labels' are not all between 0 and 2"),
-    "labels not numbers": (_set("labels", np.full(105, np.nan)), "'labels' are not all between"),
+    "labels of a part": (
+        _set("labels", np.r_[np.nan, np.ones(104)]),
+        "'labels' of a query are missing in part; expected all or none",
+    ),
+    "labels not finite": (_set("labels", np.full(105, np.inf)), "'labels' are not all between"),
     "ids not text": (_set("query_ids", np.full((35, 2), 2**31, np.uint32)), "'query_ids' is not"),
     "no fingerprint": (lambda f: f.attrs.__delitem__("fingerprint"), "'fingerprint' is missing"),
     "unknown normalisation": (

@@ -1,6 +1,7 @@
 """Guards the import of judged data: every number and id arrives, in the right split, scaled."""
 
 import tracemalloc
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -99,6 +100,7 @@ def test_info_counts_by_split(folder, tmp_path):
         "documents": 3,
         "list_length": {"min": 1, "median": 1.5, "max": 2},
         "grades": {"0": 2, "2": 1},
+        "judged_queries": 2,
         "queries_without_relevant": 1,
     }
     assert info["files"] == {"train": ["train.txt"], "valid": ["vali.txt"], "test": ["test.txt"]}
@@ -108,16 +110,14 @@ def test_description_of_an_empty_split():
     data = demo_dataset()
     assert describe_dataset(data)["queries"] == data.n_queries
     empty = {**data.splits, "test": (700, 700)}
-    split = describe_dataset(type(data)(**{**vars(data), "splits": empty}))["splits"]["test"]
+    split = describe_dataset(replace(data, splits=empty))["splits"]["test"]
     assert split["list_length"] == {"min": 0, "median": 0, "max": 0}
 
 
 def test_minus_zero_is_the_grade_zero():
     data = demo_dataset()
     labels = np.where(data.labels == 0, -0.0, data.labels)
-    grades = describe_dataset(type(data)(**{**vars(data), "labels": labels}))["splits"]["test"][
-        "grades"
-    ]
+    grades = describe_dataset(replace(data, labels=labels))["splits"]["test"]["grades"]
     assert list(grades) == ["0", "1", "2", "3", "4"]
 
 

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cltr.errors import CltrError, DataError, UsageError
+from cltr.files.row_batches import batches
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.log_file import open_log, read_sessions
 from cltr.logs.problems import PROBLEMS, parse_actions
 from cltr.logs.published_formats import OpenBanditReader
 from cltr.logs.readers import LongReader
-from cltr.logs.row_batches import batches
 from cltr.logs.splitting import Split
 from cltr.testing import tiny_dataset
 from cltr.types import LOG_PARTS

@@ -4,7 +4,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from cltr.logs.row_batches import batches
+from cltr.files.row_batches import batches
 
 KINDS = {"a": "uint64", "b": "int16", "c": "uint8"}
 TABLE = "(SELECT hash(i) AS a, i % 1000 - 500 AS b, i % 2 = 0 AS c FROM range({n}) AS t(i))"
