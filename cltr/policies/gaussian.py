@@ -60,4 +60,4 @@ class Gaussian:
             scaled = torch.from_numpy(gap / (np.sqrt(2.0) * self.sigma))
             return np.asarray(torch.special.ndtr(scaled).numpy())
 
-        return sum_of_pairs(scores, lists, rows, before) + 0.5
+        return sum_of_pairs(scores, lists, rows, before, scale=self.sigma) + 0.5
