@@ -18,6 +18,7 @@ _PUBLIC = {
     "Scorer": "interfaces",
     "LogReader": "interfaces",
     "DataLayout": "extensions",
+    "LogQuestion": "extensions",
     "Command": "extensions",
     "Options": "options",
     "hookimpl": "hookspecs",

@@ -55,3 +55,10 @@ def cltr_data_layouts() -> list[type[Any]]:
     from cltr.data.well_known import Istella, IstellaS, Letor4, Mslr10k, Mslr30k, Yahoo
 
     return [Mslr10k, Mslr30k, Yahoo, Istella, IstellaS, Letor4]
+
+
+@hookimpl
+def cltr_findings() -> list[type[Any]]:
+    from cltr.checks.leakage import Leakage
+
+    return [Leakage]

@@ -45,5 +45,10 @@ def cltr_data_layouts() -> list[type[Any]]:  # type: ignore[empty-body]
 
 
 @hookspec
+def cltr_findings() -> list[type[Any]]:  # type: ignore[empty-body]
+    """Return a list of ``LogQuestion`` classes."""
+
+
+@hookspec
 def cltr_commands() -> list[type[Any]]:  # type: ignore[empty-body]
     """Return a list of ``Command`` classes."""

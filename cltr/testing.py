@@ -10,7 +10,7 @@ Each check raises ``AssertionError`` with one sentence on what is wrong.
 """
 
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from cltr.clicks.models import TrustBias
 from cltr.clicks.simulation import simulate_statistics
 from cltr.errors import UnsupportedError
 from cltr.exposure.exposure import exact_exposure
-from cltr.extensions import Command, DataLayout
+from cltr.extensions import Command, DataLayout, LogQuestion
 from cltr.interfaces import (
     ClickModel,
     Component,
@@ -36,6 +36,9 @@ from cltr.plugins.contracts import class_problem
 from cltr.policies import PlackettLuce
 from cltr.policies.rank_weights import rank_weights
 from cltr.types import SPLITS, ClickData, Dataset, Exposure, Floats, Lists
+
+if TYPE_CHECKING:
+    from cltr.checks import Evidence
 
 TOP_K = 5
 
@@ -335,6 +338,37 @@ def check_data_layout(layout: DataLayout, folder: Path, *, n_files: int) -> None
     _demand(not missing, f"{', '.join(missing)} is found but does not exist")
     with TemporaryDirectory() as empty:
         _demand(layout.find(Path(empty), fold=None) is None, "an empty folder is taken for it")
+
+
+def check_question(question: LogQuestion) -> None:
+    """It answers about logs with and without clicks, in whole findings, the same each time."""
+    from cltr.checks import USES, Finding
+
+    _check_component(question)
+    for evidence in (tiny_evidence(), tiny_evidence(n=1)):
+        found = list(question.ask(evidence))
+        _demand(found == list(question.ask(evidence)), "the same log gives other findings")
+        for finding in found:
+            _demand(isinstance(finding, Finding), f"it found {finding!r}, which is no Finding")
+            _demand(
+                bool(finding.text and finding.why), f"'{finding.name}' does not say what and why"
+            )
+            unknown = sorted(set(finding.uses) - set(USES))
+            _demand(not unknown, f"'{finding.name}': no use {', '.join(unknown)}; there are {USES}")
+            serious = finding.level in ("warning", "fatal")
+            _demand(
+                bool(finding.advice) or not serious, f"'{finding.name}' does not say what to do"
+            )
+
+
+def tiny_evidence(*, n: int = 2000) -> "Evidence":
+    """A small log of n interactions that stands alone, as ``cltr check`` sees it."""
+    from cltr.checks import Evidence
+    from cltr.logs.log_file import LogFile
+
+    train, valid = tiny_clicks(n=n), tiny_clicks(n=max(n // 4, 1))
+    statistics = {"train": train.statistics, "valid": valid.statistics}
+    return Evidence(LogFile(statistics, None, lists=train.dataset))
 
 
 def check_command(command: Command) -> None:

@@ -1,12 +1,16 @@
 """Guards the guards: each conformance check refuses a component that breaks its contract."""
 
+import click
 import numpy as np
 import pytest
 import torch
 from pydantic import Field
 
 from cltr import testing
+from cltr.checks import Finding
+from cltr.checks.leakage import Leakage
 from cltr.clicks.models import PositionBased
+from cltr.extensions import Command, DataLayout
 from cltr.interfaces import LogReader
 from cltr.objectives.plain import Plain
 from cltr.objectives.prpo import PRPO
@@ -305,6 +309,82 @@ def test_log_readers(query, line, tmp_path):
         testing.check_log_reader(Reading(), path, **numbers)
     else:
         refused(testing.check_log_reader, Reading(), line, path, **numbers)
+
+
+# Data layouts, questions, commands.
+
+
+def finding(**changes):
+    given = {"name": "odd", "uses": {"training": "warning"}, "number": 1.0}
+    given |= {"text": "1 thing", "why": "it is odd", "advice": "look"}
+    return Finding(**(given | changes))
+
+
+@pytest.mark.parametrize(
+    ("found", "line"),
+    [
+        (["odd"], "which is no Finding"),
+        ([finding(text="")], "does not say what and why"),
+        ([finding(uses={"lunch": "note"})], "no use lunch"),
+        ([finding(advice="")], "does not say what to do"),
+        (iter([finding()]), "the same log gives other findings"),
+        ([finding()], None),
+    ],
+)
+def test_questions(found, line):
+    asking = broken(Leakage, ask=lambda self, evidence: found)
+    if line is None:
+        testing.check_question(asking)
+    else:
+        refused(testing.check_question, asking, line)
+
+
+def built(name="broken", help="Does it.", option_help="How many."):
+    option = click.Option(["--many"], help=option_help)
+    return click.Command(name, help=help, params=[option], callback=lambda many: None)
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        (lambda: None, "does not return a click command"),
+        (lambda: built(name="other"), "it is called 'other', not 'broken'"),
+        (lambda: built(help=""), "has no docstring"),
+        (lambda: built(option_help=""), "option --many has no help"),
+        (built, None),
+    ],
+)
+def test_commands(command, line):
+    one = broken(Command, build=lambda self: command())
+    if line is None:
+        testing.check_command(one)
+    else:
+        refused(testing.check_command, one, line)
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        (None, "is not found, although"),
+        ({"test": ["a.txt"]}, "no training files"),
+        ({"train": ["a.txt"], "exam": ["b.txt"]}, "there is no split exam"),
+        ({"train": ["a.txt"]}, "1 files are found, not 2"),
+        ({"train": ["a.txt", "a.txt"]}, "in two splits"),
+        ({"train": ["a.txt", "c.txt"]}, "c.txt is found but does not exist"),
+        ({"train": ["a.txt"], "test": ["b.txt"]}, "an empty folder is taken for it"),
+    ],
+)
+def test_data_layouts(tmp_path, files, line):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("1 qid:1 1:1\n")
+
+    def find(self, folder, *, fold):
+        if files is None:
+            return None
+        return {split: [tmp_path / name for name in names] for split, names in files.items()}, []
+
+    layout = broken(DataLayout, find=find, title="Broken", highest_grade=4)
+    refused(testing.check_data_layout, layout, line, tmp_path, n_files=2)
 
 
 # The data that checks run on.

@@ -19,10 +19,11 @@ from cltr.checks.dominance import busiest_user, largest_query
 from cltr.checks.drift import drift
 from cltr.checks.evidence import Evidence
 from cltr.checks.findings import USES, Finding, UseVerdict, verdict_on
-from cltr.checks.leakage import leakage
 from cltr.checks.position import click_rates, identification
 from cltr.checks.production import deterministic, exposure
 from cltr.checks.support import click_model, overlap, rare_queries
+from cltr.extensions import LogQuestion
+from cltr.plugins import registry
 
 __all__ = ["USES", "Evidence", "Finding", "UseVerdict", "find_all", "verdict_on"]
 
@@ -43,13 +44,16 @@ QUESTIONS = (
     largest_query,
     busiest_user,
     click_rates,
-    leakage,
     part_for_tests,
 )
 """In the order in which they matter: of equally bad findings the first is a verdict's reason."""
 
 
 def find_all(evidence: Evidence) -> Iterator[Finding]:
-    """Every question, in the order in which they matter."""
+    """Every question, in the order in which they matter; those that are registered come last."""
     for question in QUESTIONS:
         yield from question(evidence)
+    known = registry()
+    for name in known.names("finding"):
+        registered: LogQuestion = known.find("finding", name)()
+        yield from registered.ask(evidence)

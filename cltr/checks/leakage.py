@@ -4,10 +4,19 @@ from collections.abc import Iterator
 
 from cltr.checks.evidence import Evidence
 from cltr.checks.findings import Finding, for_estimates
+from cltr.extensions import LogQuestion
 
 
-def leakage(evidence: Evidence) -> Iterator[Finding]:
+class Leakage(LogQuestion):
     """Does validation see what training saw?"""
+
+    name = "leakage"
+
+    def ask(self, evidence: Evidence) -> Iterator[Finding]:
+        return _leakage(evidence)
+
+
+def _leakage(evidence: Evidence) -> Iterator[Finding]:
     if evidence.shared:
         known = evidence.train.displays > 0
         share = float(evidence.valid.displays[known].sum() / max(evidence.valid.n_interactions, 1))

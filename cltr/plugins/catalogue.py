@@ -18,6 +18,7 @@ ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
     "scorer": ("cltr_scorers", interfaces.Scorer),
     "log-reader": ("cltr_log_readers", interfaces.LogReader),
     "data-layout": ("cltr_data_layouts", extensions.DataLayout),
+    "finding": ("cltr_findings", extensions.LogQuestion),
     "command": ("cltr_commands", extensions.Command),
 }
 """Role: the hook that registers it, and the contract that it keeps."""

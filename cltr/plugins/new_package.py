@@ -32,6 +32,7 @@ KINDS = {
     "estimator": Kind("An estimator", "cltr train --estimator $name"),
     "log-reader": Kind("A log reader", "cltr ingest views.jsonl --reader $name --out log.h5"),
     "data-layout": Kind("A data layout", "cltr data import folder --preset $name --out data.h5"),
+    "finding": Kind("A question for cltr check", "cltr check log.h5"),
     "command": Kind("A command", "cltr $name runs/001-prpo-dr"),
 }
 """What can be made, by the role that it registers."""
