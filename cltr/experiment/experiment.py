@@ -95,7 +95,7 @@ class Experiment:
         progress = progress or Progress()
         components = components or compose(config)
         dataset = dataset or loading.load_dataset(config.data)
-        require_judgements(dataset, "a simulation, of production and of users,")
+        require_judgements(dataset, "simulated users need")
         progress.stage("production ranker")
         production = train_production(config, dataset, progress)
         return cls(config, components, dataset, production, progress)
@@ -333,6 +333,9 @@ class Experiment:
         found: dict[str, Any] = {"metrics": {}}
         if self.dataset.judged:
             found["metrics"] = self.metrics(served, skyline=skyline)
+            judged = self.dataset.part("test").judged_queries
+            if not judged.all():
+                found["judged_queries"] = [int(judged.sum()), len(judged)]
         if rewards is not None:
             reported = rewards.get("test", rewards["valid"])
             found["off_policy"] = off_policy_values(

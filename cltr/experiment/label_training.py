@@ -31,17 +31,17 @@ def has_labels(dataset: Dataset) -> bool:
     return all(dataset.part(split).judged for split in ("train", "valid"))
 
 
-def require_judgements(dataset: Dataset, purpose: str) -> None:
+def require_judgements(dataset: Dataset, who: str) -> None:
     """Refuse a data set in which some query has no judgements.
 
     Args:
         dataset: its queries.
-        purpose: what needs them, as the subject of a sentence.
+        who: needs them, such as "simulated users need".
     """
     missing = int(np.count_nonzero(~dataset.judged_queries))
     if missing:
         raise DataError(
-            f"{dataset.name or 'data set'}: {purpose} needs judgements, but {missing:,} of "
+            f"{dataset.name or 'data set'}: {who} judgements, but {missing:,} of "
             f"{dataset.n_queries:,} queries have none; train on a log (--log), or import the data "
             "with judgements"
         )

@@ -33,7 +33,7 @@ def open_data(config: RunConfig) -> tuple[RunConfig, Dataset]:
     if own is None:
         dataset = loading.load_dataset(config.data)
         if config.reward.name == Labels.name:
-            require_judgements(dataset, "--reward labels")
+            require_judgements(dataset, "--reward labels needs")
         return config, dataset
     if config.reward.name == Labels.name:
         raise UsageError("--reward labels needs judgements; a log that stands alone has none")

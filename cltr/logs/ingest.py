@@ -94,7 +94,8 @@ def ingest_log(
         source: the files, and how they are read.
         out: the log file to write.
         dataset: whose documents were shown, matched by id; its splits are the parts of the log.
-            Without, the log stands alone, and its interactions are split.
+            Without, the log stands alone. Then, and where the data set has no splits, its
+            interactions are split.
         options: how it is taken in.
         progress: called now and then with the stage and how much of it is done.
     """
@@ -118,7 +119,7 @@ def ingest_log(
 
 def _settle(source: LogSource, options: IngestOptions, dataset: Dataset | None) -> IngestOptions:
     """Refuse options that contradict each other; a data set's splits leave nothing to split off."""
-    if dataset is not None:
+    if dataset is not None and not dataset.shared:
         if source.test or options.split.test_share:
             flag = "--test" if source.test else "--test-share"
             raise UsageError(
@@ -189,14 +190,14 @@ def count(
 def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: Assembled) -> LogFile:
     """The log as arrays."""
     lists, statistics = found.lists, statistics_of(tally, found)
-    _check_split(tally, statistics, alone=dataset is None)
+    _check_split(tally, statistics, alone=found.places.shared)
     if dataset is None:
         lists = replace(lists, splits=shared_splits(lists.n_queries, tested="test" in statistics))
     scores = scores_of(tally, found)
     if source.production is not None:
         scores = match_scores(tally.connection, source.production, lists)
-    shown = sum(int((part.impressions.sum(-1) > 0).sum()) for part in _apart(statistics, dataset))
-    tally.problems.found("unshown-documents", _listed(lists, dataset, statistics) - shown)
+    shown = sum(int((part.impressions.sum(-1) > 0).sum()) for part in _apart(statistics, found))
+    tally.problems.found("unshown-documents", _listed(found, statistics) - shown)
     return LogFile(
         statistics,
         scores,
@@ -206,18 +207,16 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
     )
 
 
-def _apart(
-    statistics: Mapping[str, ClickStatistics], dataset: Dataset | None
-) -> list[ClickStatistics]:
+def _apart(statistics: Mapping[str, ClickStatistics], found: Assembled) -> list[ClickStatistics]:
     """Statistics that lie on different documents."""
     first, *others = statistics.values()
-    return [first, *others] if dataset is not None else [sum(others, first)]
+    return [sum(others, first)] if found.places.shared else [first, *others]
 
 
-def _listed(lists: Dataset, dataset: Dataset | None, parts: Iterable[str]) -> int:
-    if dataset is None:
-        return lists.n_documents
-    return sum(lists.part(split).n_documents for split in parts)
+def _listed(found: Assembled, parts: Iterable[str]) -> int:
+    if found.places.shared:
+        return found.lists.n_documents
+    return sum(found.lists.part(split).n_documents for split in parts)
 
 
 def _check_matches(tally: Tally, dataset: Dataset, found: Assembled) -> None:
@@ -232,7 +231,8 @@ def _check_matches(tally: Tally, dataset: Dataset, found: Assembled) -> None:
             f"'{dataset.query_ids[0]}' and document '{dataset.document_ids[0]}'"
         )
     tally.problems.found("unknown-documents", found.counted.of(kernel.UNKNOWN))
-    tally.problems.found("test-queries", found.counted.of(kernel.TESTED))
+    if not found.places.shared:
+        tally.problems.found("test-queries", found.counted.of(kernel.TESTED))
 
 
 def _check_split(tally: Tally, statistics: Mapping[str, ClickStatistics], *, alone: bool) -> None:
@@ -253,7 +253,7 @@ def _notes(
     """Why the log has no test part, where nobody asked for that."""
     if "test" in parts:
         return []
-    if dataset is not None:
+    if dataset is not None and not dataset.shared:
         dropped = tally.problems.counts.get("test-queries")
         why = "" if dropped else "nothing was logged on the test queries of the data set"
     elif source.test:

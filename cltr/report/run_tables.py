@@ -30,6 +30,11 @@ def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
     judged = f"ndcg@{result['top_k']}" in result["metrics"].get("policy", {})
     if judged:
         yield _metrics(result)
+        if "judged_queries" in result:
+            n, queries = result["judged_queries"]
+            yield Text(
+                f"NDCG is the mean over the {n:,} of {queries:,} test queries with judgements."
+            )
         yield from _gap(result)
         if "blend" in result:  # looked at once more, so in detail
             yield _more_metrics(result)

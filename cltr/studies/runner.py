@@ -122,10 +122,15 @@ def _prepare(study: Study, folder: Path) -> None:
 def _keyed(study: Study) -> list[list[Keyed]]:
     """Cells with their keys: those of other data, versions or arithmetic have another one."""
     from cltr.data.loading import load_dataset
+    from cltr.experiment.label_training import require_judgements
 
     names = {study.config(cell).data for group in study.groups() for cell in group}
     made_by = (versions(), arithmetic())
-    grounds = {name: (load_dataset(name).fingerprint, *made_by) for name in names}
+    grounds = {}
+    for name in names:
+        dataset = load_dataset(name)
+        require_judgements(dataset, "simulated users need")
+        grounds[name] = (dataset.fingerprint, *made_by)
     return [
         [(cell, key_of(study, cell, grounds[study.config(cell).data])) for cell in group]
         for group in study.groups()
