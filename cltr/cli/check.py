@@ -9,7 +9,6 @@ from cltr.cli.common.options import shared, warn_about_plugins
 
 if TYPE_CHECKING:
     from cltr.checks.findings import Use
-    from cltr.interfaces import ClickModel
 
 UNSUPPORTED = 3
 """Exit code of an honest no."""
@@ -72,39 +71,13 @@ def command(
     """
     del verbose
     warn_about_plugins()
-    from cltr.checks.log_check import check_log
-    from cltr.cli.common.output import print_json
-    from cltr.report.log_tables import print_checked
+    from cltr.api.check import check
+    from cltr.cli.common.output import show
+    from cltr.experiment.config import parse_options
+    from cltr.report.log_tables import checked_tables
 
-    if plot is not None:
-        from cltr.clicks.plots import check_picture
-        from cltr.report.check_picture import draw_check
-
-        check_picture(plot)
-    check = check_log(log, _model(click_model, assignments))
-    if plot is not None:
-        draw_check(check, plot)
-    if as_json:
-        print_json(check.plain())
-    else:
-        print_checked(check)
-    wanted = [check.supports(use) for use in uses] or [any(map(check.supports, check.verdicts))]
+    found = check(log, click_model=click_model, options=parse_options(assignments), plot=plot)
+    show(found.plain(), checked_tables(found), as_json=as_json)
+    wanted = [found.supports(use) for use in uses] or [found.usable]
     if not all(wanted):
         context.exit(UNSUPPORTED)
-
-
-def _model(name: str | None, assignments: tuple[str, ...]) -> "ClickModel | None":
-    """The click model that was named, with its options."""
-    from cltr.experiment.components import build
-    from cltr.experiment.config import Choice, parse_assignments
-
-    tables = parse_assignments(assignments)
-    other = [table for table in tables if table != "click_model"]
-    if other:
-        raise click.UsageError(f"-o {other[0]}: only options of the click-model are asked for")
-    if name is None:
-        if tables:
-            raise click.UsageError("-o click-model: name the click model, with --click-model")
-        return None
-    model: ClickModel = build("click-model", Choice(name=name, **tables.get("click_model", {})))
-    return model

@@ -69,61 +69,20 @@ def command(
     """
     del verbose
     warn_about_plugins()
-    if study_file is None and not methods:
-        raise click.UsageError("give methods with -m, such as -m prpo/dr -m dr, or a study file")
+    from cltr.api.compare import compare
+    from cltr.cli.common.output import end_with, show
+    from cltr.experiment.config import parse_options
+    from cltr.report.study_tables import study_tables
 
-    from cltr.cli.common.output import end_with, print_json
-    from cltr.cli.common.progress import cell_progress
-    from cltr.report.study_tables import print_study
-    from cltr.studies.compare import compare
-    from cltr.studies.study import Study
-
-    values = gather_study(study_file, methods, assignments, flags)
-    study = Study.parse(values, owner="")
-    with cell_progress() as update:
-        result = compare(study, out, workers=workers, plugins=plugin_files(), on_progress=update)
-    if as_json:
-        print_json(result)
-    else:
-        print_study(result)
-    end_with(result)
-
-
-def gather_study(
-    study_file: Path | None,
-    methods: tuple[str, ...],
-    assignments: tuple[str, ...],
-    flags: dict[str, Any],
-) -> dict[str, Any]:
-    """Study file, then flags, then ``-o``, each on top of the one before."""
-    from cltr.experiment.config import parse_assignments
-    from cltr.studies.study import Study, merged, parse_method
-
-    values = Study.load(study_file) if study_file else {}
-    if methods:
-        named = [parse_method(text) for text in methods]
-        values["methods"] = dict(named)
-        values["panels"] = {}
-        if len(values["methods"]) < len(named):
-            names = [name for name, _ in named]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise click.UsageError(
-                f"two methods are called '{twice}'; name one, as in -m 'other: {twice} ...'"
-            )
-    if not values.get("methods"):
-        raise click.UsageError(f"{study_file}: no methods; a study needs a table [methods.NAME]")
-    given = {key: value for key, value in flags.items() if value not in (None, ())}
-    base = values.get("base", {})
-    if not isinstance(base, dict):
-        raise click.UsageError(f"{study_file}: base is {base!r}; it must be a table of options")
-    base = dict(base)
-    for key in ("data", "click_model", "metric"):
-        if key in given:
-            base[key] = given.pop(key)
-    for role, options in parse_assignments(assignments).items():
-        base[role] = merged(base.get(role), options)
-    return (
-        values
-        | {key: list(v) if key == "users" else v for key, v in given.items()}
-        | {"base": base}
+    found = compare(
+        methods,
+        study=study_file,
+        options=parse_options(assignments),
+        out=out,
+        workers=workers,
+        plugins=plugin_files(),
+        progress=True,
+        **flags,
     )
+    show(found.result, study_tables(found.result), as_json=as_json)
+    end_with(found.result)

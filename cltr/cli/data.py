@@ -137,8 +137,8 @@ def import_(
     or such files named by their split, with LightGBM's .query files where lines have no qid.
     """
     del verbose
+    from cltr.api.progress import byte_progress, share_progress
     from cltr.cli.common.output import print_json
-    from cltr.cli.common.progress import byte_progress, share_progress
     from cltr.data.importing import are_tables, import_dataset
     from cltr.report.data_tables import print_info
 
@@ -147,7 +147,7 @@ def import_(
     columns = {name: value for name, value in chosen.items() if value}
     given = [*paths, *options["train"], *options["valid"], *options["test"]]
     if are_tables(given):
-        with share_progress() as on_share:
+        with share_progress(True) as on_share:
             info = import_dataset(paths, out, columns=columns, on_share=on_share, **options)
     else:
         with byte_progress() as progress:

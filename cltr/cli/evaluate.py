@@ -56,13 +56,9 @@ def command(
     del verbose
     warn_about_plugins()
 
-    from cltr.cli.common.output import print_result
-    from cltr.experiment import evaluate_run
+    from cltr.api.run import evaluate
+    from cltr.cli.common.output import show
+    from cltr.report.run_tables import result_tables
 
-    result = evaluate_run.evaluate(
-        run,
-        data=data,
-        blend_to_loss=blend_to_loss,
-        measures={key: value for key, value in measures.items() if value is not None},
-    )
-    print_result(result, as_json=as_json)
+    found = evaluate(run, data=data, blend_to_loss=blend_to_loss, **measures)
+    show(found.result, result_tables(found.result), as_json=as_json)

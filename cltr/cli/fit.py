@@ -81,19 +81,23 @@ def command(
     """
     del verbose
     warn_about_plugins()
-    from cltr.cli.common.output import print_json
-    from cltr.cli.common.progress import fit_progress
-    from cltr.clicks.fit_data import open_fit_data_of
-    from cltr.clicks.model_comparison import Outputs, fit_models
-    from cltr.experiment.models_to_fit import choose_models
-    from cltr.report.fit_tables import print_fit
+    from cltr.api.fit import fit
+    from cltr.cli.common.output import show, terminal_width
+    from cltr.experiment.config import parse_options
+    from cltr.report.fit_tables import fit_tables
 
-    source = open_fit_data_of(log, data, top_k=top_k, seed=seed)
-    models = choose_models(names, assignments, sessions=source.has_sessions)
-    outputs = Outputs(Path(f"{log.stem}-models") if out is None else out, plot)
-    with fit_progress() as progress:
-        report = fit_models(source, models, intervals=intervals, outputs=outputs, progress=progress)
-    if as_json:
-        print_json(report)
-    else:
-        print_fit(report, data=data)
+    found = fit(
+        log,
+        data=data,
+        click_model=names,
+        options=parse_options(assignments, example="name.key=value, such as sdbn.method=em"),
+        top_k=top_k,
+        intervals=intervals,
+        seed=seed,
+        out=out,
+        plot=plot,
+        progress=True,
+    )
+    width = terminal_width()
+    tables = fit_tables(found.report, data=data, width=width)
+    show(found.report, tables, as_json=as_json, width=width)

@@ -116,15 +116,10 @@ Examples:
 @click.option("--sessions", is_flag=True, help="Keep the interactions, not only their counts.")
 @click.option("--memory", metavar="SIZE", default="", help="Most memory to use.  [half of it]")
 @shared
-@click.pass_context
 def command(
-    context: click.Context,
-    /,
     paths: tuple[Path, ...],
     out: Path,
     format_: str,
-    data: str | None,
-    production: Path | None,
     assignments: tuple[str, ...],
     as_json: bool,
     verbose: bool,
@@ -141,59 +136,29 @@ def command(
     merged: counts add up.
     """
     del verbose
-    if any(path.suffix == ".h5" for path in paths):
-        _merge(context, paths, out, as_json=as_json)
-        return
     warn_about_plugins()
-    from cltr.cli.common.output import print_json
-    from cltr.cli.common.progress import share_progress
-    from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
-    from cltr.logs.problems import parse_actions
-    from cltr.logs.splitting import Split
-    from cltr.report.log_tables import print_ingested
+    from cltr.api.ingest import ingest
+    from cltr.cli.common.output import show
+    from cltr.report.log_tables import ingested_tables
 
-    reader = _reader(format_, assignments, flags)
-    source = LogSource(paths, reader, flags["valid"], production, flags["test"])
-    options = IngestOptions(
-        top_k=flags["top_k"] or 0,
-        split=Split(flags["valid_share"], flags["split_by"], flags["seed"], flags["test_share"]),
-        actions=parse_actions(flags["actions"]),
-        sessions=flags["sessions"],
-        memory=flags["memory"],
+    reader = _reader_options(flags, assignments)
+    parts: dict[str, Any] = {part: flags.pop(part) or None for part in ("valid", "test")}
+    found = ingest(
+        paths,
+        out=out,
+        format=format_,
+        on=flags.pop("actions"),
+        progress=True,
+        **parts,
+        **flags,
+        **reader,
     )
-    dataset = _dataset(data)
-    with share_progress() as progress:
-        report = ingest_log(source, out, dataset=dataset, options=options, progress=progress)
-    if as_json:
-        print_json(report)
-    else:
-        print_ingested(report)
+    show(found.report, ingested_tables(found.report), as_json=as_json)
 
 
-def _merge(context: click.Context, paths: tuple[Path, ...], out: Path, *, as_json: bool) -> None:
-    """Add up log files, which are taken as they are."""
-    if not all(path.suffix == ".h5" for path in paths):
-        raise click.UsageError("give log files (.h5) to merge, or files to ingest, not both")
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if given and name not in ("paths", "out", "as_json", "verbose", "plugin_files"):
-            raise click.UsageError(f"{parameter.opts[0]}: log files are merged as they are")
-    from cltr.cli.common.output import print_json
-    from cltr.logs.merging import merge_files
-    from cltr.report.log_tables import print_ingested
-
-    report = merge_files(paths, out)
-    if as_json:
-        print_json(report)
-    else:
-        print_ingested(report)
-
-
-def _reader(name: str, assignments: tuple[str, ...], flags: dict[str, Any]) -> Any:
-    """The reader of a format, with the columns that were named."""
-    from cltr.experiment.components import build
-    from cltr.experiment.config import Choice, parse_value
+def _reader_options(flags: dict[str, Any], assignments: tuple[str, ...]) -> dict[str, Any]:
+    """Options of the format: columns that were named, and ``-o``."""
+    from cltr.experiment.config import parse_value
 
     given = {f"{column}_column": flags.pop(f"{column}_column") for column in COLUMNS}
     given["context_columns"] = flags.pop("context_columns") or None
@@ -204,13 +169,4 @@ def _reader(name: str, assignments: tuple[str, ...], flags: dict[str, Any]) -> A
         if not equals:
             raise click.UsageError(f"-o {assignment}: expected key=value, as clicks-are=documents")
         given[key.replace("-", "_")] = parse_value(value)
-    chosen = {key: value for key, value in given.items() if value is not None}
-    return build("log-reader", Choice(name=name, **chosen), owner=name)
-
-
-def _dataset(name: str | None) -> Any:
-    if name is None:
-        return None
-    from cltr.data.loading import load_dataset
-
-    return load_dataset(name)
+    return {key: value for key, value in given.items() if value is not None}

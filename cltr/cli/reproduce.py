@@ -77,10 +77,10 @@ def command(
     if figure == "figure-1" and (given or assignments or quick or data != "demo"):
         raise click.UsageError("figure-1 is a formula: it takes --ranks and --out alone")
 
-    from cltr.cli.common.output import end_with, print_json
-    from cltr.cli.common.progress import cell_progress
+    from cltr.api.progress import cell_progress
+    from cltr.cli.common.output import end_with, show
     from cltr.experiment.config import parse_assignments
-    from cltr.report.study_tables import print_clipping, print_study
+    from cltr.report.study_tables import clipping_tables, study_tables
     from cltr.studies import compare
     from cltr.studies.clipping_figure import RANKS, parse_ranks
     from cltr.studies.figures import figure_study
@@ -89,7 +89,7 @@ def command(
         result = compare.clipping_figure(
             out or Path("reproduction/figure-1"), RANKS if ranks is None else parse_ranks(ranks)
         )
-        show = print_clipping
+        tables = clipping_tables
     else:
         study = figure_study(
             figure,
@@ -99,7 +99,7 @@ def command(
             changes=given,
             options=parse_assignments(assignments),
         )
-        with cell_progress() as update:
+        with cell_progress(True) as update:
             result = compare.compare(
                 study,
                 out or Path(f"reproduction/{figure}-{preset}"),
@@ -108,9 +108,6 @@ def command(
                 plugins=plugin_files(),
                 on_progress=update,
             )
-        show = print_study
-    if as_json:
-        print_json(result)
-    else:
-        show(result)
+        tables = study_tables
+    show(result, tables(result), as_json=as_json)
     end_with(result)

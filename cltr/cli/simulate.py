@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import gather, run_options, shared, warn_about_plugins
+from cltr.cli.common.options import run_options, shared, warn_about_plugins
 
 
 @click.command(
@@ -39,17 +39,13 @@ def command(
     del verbose
     warn_about_plugins()
 
-    from cltr.cli.common.output import print_json
-    from cltr.cli.common.progress import run_progress
-    from cltr.experiment import simulate_log
-    from cltr.experiment.config import resolve
-    from cltr.report.log_tables import print_simulation
+    from cltr.api.train import simulate
+    from cltr.cli.common.output import show
+    from cltr.experiment.config import parse_options
+    from cltr.report.log_tables import simulated_tables
 
-    source = str(config) if config else ""
-    chosen = resolve(gather(flags, assignments, config), source=source)
-    with run_progress() as progress:
-        result = simulate_log.simulate(chosen, out=out, sessions=sessions, progress=progress)
-    if as_json:
-        print_json(result)
-    else:
-        print_simulation(result)
+    options = parse_options(assignments)
+    found = simulate(
+        out=out, sessions=sessions, options=options, config=config, progress=True, **flags
+    )
+    show(found.report, simulated_tables(found.report), as_json=as_json)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import gather, run_options, shared, warn_about_plugins
+from cltr.cli.common.options import run_options, shared, warn_about_plugins
 
 
 @click.command(
@@ -65,20 +65,11 @@ def command(
     """
     del verbose
     warn_about_plugins()
-    given = {key: value for key, value in flags.items() if value is not None}
-    if resume is not None and (given or assignments or config or out):
-        raise click.UsageError("--resume takes everything from the run itself; give it alone")
+    from cltr.api.train import train
+    from cltr.cli.common.output import show
+    from cltr.experiment.config import parse_options
+    from cltr.report.run_tables import result_tables
 
-    from cltr.cli.common.output import print_result
-    from cltr.cli.common.progress import run_progress
-    from cltr.experiment import train_run
-    from cltr.experiment.config import resolve
-
-    with run_progress() as progress:
-        if resume is not None:
-            result = train_run.resume(resume, progress=progress)
-        else:
-            source = str(config) if config else ""
-            chosen = resolve(gather(flags, assignments, config), source=source)
-            result = train_run.train(chosen, out=out, progress=progress)
-    print_result(result, as_json=as_json)
+    options = parse_options(assignments)
+    run = train(options=options, config=config, out=out, resume=resume, progress=True, **flags)
+    show(run.result, result_tables(run.result), as_json=as_json)

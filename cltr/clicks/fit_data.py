@@ -149,9 +149,9 @@ def part_size(statistics: ClickStatistics) -> tuple[int, int]:
 
 
 def open_fit_data_of(
-    path: Path, data: str | None, *, top_k: int | None = None, seed: int = 1
+    path: Path, data: str | Dataset | None, *, top_k: int | None = None, seed: int = 1
 ) -> FitData:
-    """A log by name, and the data set that it lies on, if it does: the demo data unless told."""
+    """A log, and the data set that it lies on, if it does: the demo data unless told."""
     if data is None and open_log(path).lists is not None:
         return open_fit_data(path, top_k=top_k, seed=seed)
     from cltr.data.loading import load_dataset

@@ -77,6 +77,7 @@ class DatasetWriter:
         highest_grade: float,
         about: Mapping[str, Any],
         feature_names: Sequence[str] = (),
+        fingerprint: str = "",
     ) -> None:
         """Add what is known of the whole; ``about`` is anything that JSON can hold."""
         arrays: dict[str, NDArray[Any]] = {
@@ -96,13 +97,19 @@ class DatasetWriter:
             name=name,
             highest_grade=float(highest_grade),
             normalization=normalization.name,
-            fingerprint=self._fingerprint.text(),
+            fingerprint=fingerprint or self._fingerprint.text(),
             about=json.dumps(about),
         )
 
 
-def save_dataset(dataset: Dataset, path: Path | str) -> None:
+def save_dataset(dataset: Dataset, path: Path | str, *, fingerprint: str = "") -> None:
     """Write a data set that is in memory, such as the demo data or one of your own making.
+
+    Args:
+        dataset: to write.
+        path: the file.
+        fingerprint: what results quote, where logs were already made on it; that of the content
+            by default.
 
     Example:
         >>> import tempfile
@@ -130,6 +137,7 @@ def save_dataset(dataset: Dataset, path: Path | str) -> None:
             highest_grade=dataset.highest_grade,
             about={},
             feature_names=dataset.feature_names,
+            fingerprint=fingerprint,
         )
 
 

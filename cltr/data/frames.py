@@ -1,7 +1,6 @@
 """Data sets from data frames: pandas, polars, Arrow tables, or columns in a dictionary."""
 
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from cltr.data.feature_columns import ROW, TableOptions
 from cltr.data.table_import import TableImport, import_table
 from cltr.data.table_source import TableSource
 from cltr.errors import UsageError
+from cltr.files.frames import arrow_table
 from cltr.types import Dataset
 
 
@@ -82,32 +82,3 @@ def _source(source: Any) -> TableSource | Path:
     table = arrow_table(source)
     numbers = pyarrow.array(np.arange(table.num_rows))
     return TableSource({}, table.append_column(ROW, numbers))
-
-
-def arrow_table(frame: Any) -> Any:
-    """A data frame as an Arrow table, without an index.
-
-    Args:
-        frame: pandas, polars, pyarrow, anything else with Arrow's C stream, a dictionary of
-            columns, or a list of rows.
-    """
-    import pyarrow
-
-    try:
-        if type(frame).__module__.partition(".")[0] == "pandas":
-            table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-        elif isinstance(frame, list):
-            table = pyarrow.Table.from_pylist(frame)
-        else:
-            table = pyarrow.table(dict(frame) if isinstance(frame, Mapping) else frame)
-    except (pyarrow.ArrowException, TypeError, ValueError, AttributeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UsageError(
-            f"a '{type(frame).__name__}' cannot be read as a table: {reason}; expected a data "
-            "frame of pandas, polars or pyarrow, or a dictionary of columns"
-        ) from error
-    names = table.column_names
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise UsageError(f"data frame: column '{twice[0]}' stands twice")
-    return table

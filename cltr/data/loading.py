@@ -10,21 +10,18 @@ DEMO = "demo"
 """The name of the embedded data set."""
 
 
-def load_dataset(name: str) -> Dataset:
-    """A data set with queries to train on, to validate and, with judgements, to test."""
-    if name == DEMO:
+def load_dataset(source: str | Dataset) -> Dataset:
+    """A data set with queries to train on, to validate and, with judgements, to test.
+
+    Args:
+        source: its name, or the data set itself, opened before.
+    """
+    if isinstance(source, str) and source == DEMO:
         from cltr.data.demo import demo_dataset
 
         return demo_dataset()
-    from cltr.data.dataset_file import open_dataset
-
-    path = Path(name)
-    if path.exists() and path.suffix != ".h5" and not is_hdf5(path):
-        raise DataError(
-            f"{name}: is not a data set file; import it first: "
-            f"cltr data import {name} --out data.h5"
-        )
-    dataset = open_dataset(path)
+    dataset = source if isinstance(source, Dataset) else _open(source)
+    name = source if isinstance(source, str) else dataset.name or "data set"
     # Without judgements, queries for testing are of use only where a log has clicks on them.
     for split in SPLITS if dataset.judged else LOGGED_SPLITS:
         first, last = dataset.splits.get(split, (0, 0))
@@ -33,3 +30,15 @@ def load_dataset(name: str) -> Dataset:
                 f"{name}: split '{split}' is empty; training needs train, valid and test queries"
             )
     return dataset
+
+
+def _open(name: str) -> Dataset:
+    from cltr.data.dataset_file import open_dataset
+
+    path = Path(name)
+    if path.exists() and path.suffix != ".h5" and not is_hdf5(path):
+        raise DataError(
+            f"{name}: is not a data set file; import it first: "
+            f"cltr data import {name} --out data.h5"
+        )
+    return open_dataset(path)

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -75,7 +75,9 @@ class RunConfig(Options):
     production_scores: str = Field(
         "", description="a file with production's scores: query, document, score."
     )
-    interactions: int = Field(100_000, ge=1, description="training interactions to simulate.")
+    interactions: int = Field(
+        100_000, ge=1, le=10**15, description="training interactions to simulate."
+    )
     seed: int = Field(1, ge=0, lt=2**63, description="decides every random choice.")
     top_k: int = Field(5, ge=1, description="length of the displayed list and cut of the metric.")
     metric: str = Field("dcg", description=f"weights of ranks: {', '.join(METRICS)}.")
@@ -190,21 +192,47 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
         >>> parse_assignments(["estimator.clip=100/N", "click-model.eta=2", "scorer.hidden=64,32"])
         {'estimator': {'clip': '100/N'}, 'click_model': {'eta': 2}, 'scorer': {'hidden': [64, 32]}}
     """
-    tables: dict[str, dict[str, Any]] = {}
+    return nest_options(parse_options(assignments))
+
+
+def parse_options(
+    assignments: Iterable[str], *, example: str = "role.key=value, such as estimator.clip=100/N"
+) -> dict[str, Any]:
+    """``role.key=value`` words to values by ``role.key``.
+
+    Example:
+        >>> parse_options(["estimator.clip=100/N", "scorer.hidden=64,32"])
+        {'estimator.clip': '100/N', 'scorer.hidden': [64, 32]}
+    """
+    options: dict[str, Any] = {}
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
+        owner, dot, key = path.rpartition(".")
+        if not (equals and dot and owner and key):
+            raise UsageError(f"-o {assignment}: expected {example}")
+        options[path] = parse_value(text)
+    return options
+
+
+def nest_options(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Values by ``role.key`` to tables of a run file.
+
+    Example:
+        >>> nest_options({"click-model.eta": 2})
+        {'click_model': {'eta': 2}}
+    """
+    tables: dict[str, dict[str, Any]] = {}
+    for path, value in options.items():
         role, dot, key = path.replace("-", "_").partition(".")
-        if not (equals and dot and key):
-            raise UsageError(
-                f"-o {assignment}: expected role.key=value, such as estimator.clip=100/N"
-            )
+        if not (dot and key):
+            raise UsageError(f"-o {path}: expected role.key, such as estimator.clip")
         if role not in TABLES:
             roles = [table.replace("_", "-") for table in TABLES]
             raise UsageError(
-                f"-o {assignment}: no role '{path.partition('.')[0]}'; there are: "
+                f"-o {path}: no role '{path.partition('.')[0]}'; there are: "
                 f"{', '.join(roles)}{did_you_mean(role.replace('_', '-'), roles)}"
             )
-        tables.setdefault(role, {})[key] = parse_value(text)
+        tables.setdefault(role, {})[key] = value
     return tables
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cltr.data import loading
-from cltr.errors import CltrError
+from cltr.errors import CltrError, UsageError
 from cltr.evaluation.certificate import blend_for_loss
+from cltr.evaluation.metrics import MetricOptions
 from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.components import compose
 from cltr.experiment.config import RunConfig
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def evaluate(
     path: Path,
     *,
-    data: str | None = None,
+    data: str | Dataset | None = None,
     blend_to_loss: float | None = None,
     measures: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -41,14 +42,17 @@ def evaluate(
 
     Args:
         path: the run's folder.
-        data: another data set.
+        data: another data set, by its name or opened.
         blend_to_loss: mix with production so that NDCG falls by at most this at worst; 0.02 is
             two points.
         measures: options of metrics in place of the run's (``MetricOptions``).
     """
     folder = RunFolder.open(path)
     config = read_config(folder)
-    chosen = config.evaluation.model_copy(update=dict(measures or {}))
+    if blend_to_loss is not None and not 0.0 <= blend_to_loss <= 1.0:
+        raise UsageError(f"blend_to_loss is {blend_to_loss}: it must lie between 0 and 1")
+    given = config.evaluation.model_dump() | dict(measures or {})
+    chosen = MetricOptions.parse(given, owner="evaluation")
     config = config.model_copy(update={"evaluation": chosen})
     components = compose(config)
     earlier = folder.read_json("result.json")
@@ -79,7 +83,7 @@ def evaluate(
             if key in earlier
         },
         **_told(experiment, earlier, rewards, judged),
-        "data": data or config.data,
+        "data": config.data if data is None else data if isinstance(data, str) else dataset.name,
         **judged,
         "blend": blend,
         "run": str(path),

@@ -1,11 +1,11 @@
 """Which click models are fitted, with which options."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cltr.errors import UsageError
 from cltr.experiment.components import build
-from cltr.experiment.config import Choice, parse_value
+from cltr.experiment.config import Choice
 from cltr.interfaces import ClickModel
 from cltr.plugins import registry
 
@@ -14,30 +14,29 @@ ALL = "click-model"
 
 
 def choose_models(
-    names: Sequence[str], assignments: Sequence[str] = (), *, sessions: bool
+    names: Sequence[str], options: Mapping[str, Any] | None = None, *, sessions: bool
 ) -> list[ClickModel]:
     """The models by name, with their options.
 
     Args:
         names: of click models; all that can be fitted if there are none.
-        assignments: ``name.key=value`` for one of them, ``click-model.key=value`` for all.
+        options: values by ``name.key`` for one of them, by ``click-model.key`` for all.
         sessions: whether the log has interactions, which some models need.
     """
     chosen = list(names) or [name for name in registry().names(ALL) if _fits(name, sessions)]
-    options: dict[str, dict[str, Any]] = {name: {} for name in chosen}
-    for assignment in assignments:
-        path, equals, text = assignment.partition("=")
+    values: dict[str, dict[str, Any]] = {name: {} for name in chosen}
+    for path, value in (options or {}).items():
         owner, dot, key = path.rpartition(".")
-        if not (equals and dot and key):
-            raise UsageError(f"-o {assignment}: expected name.key=value, such as sdbn.method=em")
+        if not (dot and key):
+            raise UsageError(f"-o {path}: expected name.key, such as sdbn.method")
         if owner not in (ALL, *chosen):
             raise UsageError(
-                f"-o {assignment}: no click model '{owner}' is fitted; there are: "
+                f"-o {path}: no click model '{owner}' is fitted; there are: "
                 f"{', '.join(chosen)}, or {ALL} for all of them"
             )
         for name in chosen if owner == ALL else [owner]:
-            options[name][key.replace("-", "_")] = parse_value(text)
-    return [build(ALL, Choice(name=name, **options[name]), owner=name) for name in chosen]
+            values[name][key.replace("-", "_")] = value
+    return [build(ALL, Choice(name=name, **values[name]), owner=name) for name in chosen]
 
 
 def _fits(name: str, sessions: bool) -> bool:

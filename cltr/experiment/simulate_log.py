@@ -14,18 +14,31 @@ from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.progress import Progress
 from cltr.logs.log_file import LogFile, write_log, write_sessions
-from cltr.types import ClickStatistics
+from cltr.types import ClickStatistics, Dataset
 
 
 def simulate(
-    config: RunConfig, *, out: Path, sessions: bool = False, progress: Progress | None = None
+    config: RunConfig,
+    *,
+    out: Path,
+    dataset: Dataset | None = None,
+    sessions: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """A production ranker and its users' clicks, into a log file."""
+    """A production ranker and its users' clicks, into a log file.
+
+    Args:
+        config: of the run that would be trained on it.
+        out: the file.
+        dataset: opened before; that of the configuration by default.
+        sessions: keep the interactions, not only their counts.
+        progress: told of stages and epochs.
+    """
     progress = progress or Progress()
     began = time.perf_counter()
     components = Components(config)
     users = components.users
-    dataset = loading.load_dataset(config.data)
+    dataset = loading.load_dataset(dataset or config.data)
     experiment = Experiment.simulated(
         config, dataset=dataset, components=components, progress=progress
     )

@@ -1,6 +1,6 @@
 """A log from elsewhere as interactions in memory: from files, or from a data frame."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cltr.errors import UsageError
+from cltr.files.frames import register_frame
 from cltr.files.table_files import columns_of, expand, plain_errors, workspace
 from cltr.interfaces import LogReader
 from cltr.logs.count_arrays import count_alone, count_on
@@ -33,8 +34,8 @@ def read_log(
     """The interactions of Parquet, CSV, TSV or JSON files, or of a data frame.
 
     Args:
-        source: a file, several of one kind, or a data frame: anything that duckdb reads (pandas,
-            polars, pyarrow, a mapping of numpy arrays).
+        source: a file, several of one kind, a data frame (pandas, polars, pyarrow), or lists or
+            arrays by column name.
         reader: how files are laid out; one row per impression by default, and in data frames.
         dataset: whose documents were shown, by id; without, the log has lists of its own.
         on: what to do about problems, as ``gaps=drop`` (:mod:`cltr.logs.problems`).
@@ -42,11 +43,11 @@ def read_log(
 
     Example:
         >>> log = read_log({
-        ...     "session": np.array([1, 1, 2, 2]),
-        ...     "query": np.array(["tea", "tea", "tea", "tea"]),
-        ...     "document": np.array(["a", "b", "b", "c"]),
-        ...     "position": np.array([1, 2, 1, 2]),
-        ...     "click": np.array([0, 1, 1, 0]),
+        ...     "session": [1, 1, 2, 2],
+        ...     "query": ["tea", "tea", "tea", "tea"],
+        ...     "document": ["a", "b", "b", "c"],
+        ...     "position": [1, 2, 1, 2],
+        ...     "click": [0, 1, 1, 0],
         ... })
         >>> log.documents.tolist(), log.lists.document_ids.tolist()
         ([[0, 1], [1, 2]], ['a', 'b', 'c'])
@@ -64,13 +65,7 @@ def _read_frame(
 ) -> ClickLog:
 
     def select(connection: "Connection") -> str:
-        import duckdb
-
-        try:
-            connection.register("frame", dict(frame) if isinstance(frame, Mapping) else frame)
-        except (duckdb.Error, TypeError) as error:
-            kind = type(frame).__name__
-            raise UsageError(f"a '{kind}' is no data frame that duckdb reads") from error
+        register_frame(connection, "frame", frame)
         return LongReader(**columns).select_from(connection, "SELECT * FROM frame", "data frame")
 
     return _read(select, "data frame", dataset, on)

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 from cltr.errors import UsageError
 from cltr.files.table_files import quoted
 
 FILE_PART = "part of the file"
 """Column of ``raw``: the part of the log that a file is for, where files are given by part."""
+By: TypeAlias = Literal["interaction", "user", "time", "files"]
+"""What is split; the last is for files that are given by part."""
 USUAL_TEST_SHARE = 0.1
 _BUCKETS = 2**32
 
@@ -19,13 +21,20 @@ class Split:
 
     share: float = 0.2
     """Of the interactions that are for validation."""
-    by: Literal["interaction", "user", "time", "files"] = "interaction"
+    by: By = "interaction"
     seed: int = 1
     test_share: float | None = None
     """Of the interactions that are for testing; None is :attr:`tested`'s own choice."""
 
     def __post_init__(self) -> None:
-        """Refuse shares that leave nothing."""
+        """Refuse shares that leave nothing, and words that mean nothing."""
+        if self.by not in get_args(By):
+            raise UsageError(f"--split-by {self.by}: expected {', '.join(get_args(By)[:-1])}")
+        for flag, share in (("--valid-share", self.share), ("--test-share", self.test_share or 0)):
+            if not 0 <= share < 1:
+                raise UsageError(f"{flag} {share:g}: expected a share between 0 and 1")
+        if self.seed < 0:
+            raise UsageError(f"--seed {self.seed}: expected a whole number of at least 0")
         if self.test_share and self.share + self.test_share >= 1:
             raise UsageError(
                 f"--valid-share {self.share:g} and --test-share {self.test_share:g} leave no "

@@ -1,7 +1,7 @@
 """Plugins: found by entry point or file, checked, and kept with who provides each component."""
 
 from cltr.plugins.catalogue import ROLES, Failure, Provider, Registry
-from cltr.plugins.discovery import load_file, registry, versions
+from cltr.plugins.discovery import load_file, register_class, registry, versions
 from cltr.plugins.requirements import missing_plugins, plugins_of
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "load_file",
     "missing_plugins",
     "plugins_of",
+    "register_class",
     "registry",
     "versions",
 ]

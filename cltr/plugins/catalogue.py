@@ -9,6 +9,7 @@ from typing import Any
 from cltr import extensions, interfaces
 from cltr.errors import PluginError, UnknownNameError
 from cltr.options import did_you_mean
+from cltr.plugins.compatibility import absent_plugins
 
 ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
     "click-model": ("cltr_click_models", interfaces.ClickModel),
@@ -65,6 +66,8 @@ class Registry:
     failures: list[Failure] = field(default_factory=list)
     providers: list[Provider] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    left_out: list[Provider] = field(default_factory=list)
+    """Installed packages that ``CLTR_PLUGINS`` does not name."""
 
     def add(self, provider: Provider, load: Callable[[], Found]) -> None:
         """Collect all that one plugin registers; a failure is kept, not raised."""
@@ -101,10 +104,18 @@ class Registry:
         failed = "".join(
             f"; {failure.provider} failed to load: {failure.reason}" for failure in self.failures
         )
+        meant = did_you_mean(name, self.components[role])
         raise UnknownNameError(
             f"no {role} named '{name}'; installed: {installed or 'none'}{failed}"
-            + did_you_mean(name, self.components[role])
+            + (meant or self._absent())
         )
+
+    def _absent(self) -> str:
+        """Packages that might have had the name: not loaded, or not installed."""
+        left_out = ", ".join(provider.distribution for provider in self.left_out)
+        told = f"; CLTR_PLUGINS leaves out {left_out}" if left_out else ""
+        missing = " ".join(absent_plugins())
+        return told + (f"; not installed: pip install {missing}" if missing else "")
 
     def provider_of(self, component: type[Any]) -> Provider | None:
         """Who registers a class; None for one that nobody does."""

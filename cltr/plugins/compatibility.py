@@ -1,6 +1,8 @@
 """Whether a plugin and this version of the core fit together."""
 
+import re
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
 from cltr.errors import PluginError
@@ -17,7 +19,7 @@ def check_requirements(requirements: Iterable[str] | None, *, core_version: str)
         core_version: the one that is installed.
     """
     for line in requirements or ():
-        if not line.lower().startswith(CORE) or line.strip() == CORE:
+        if _name(line) != CORE or line.strip() == CORE:
             continue  # most name the core without a version: no need to parse that
         from packaging.requirements import InvalidRequirement, Requirement
 
@@ -25,13 +27,37 @@ def check_requirements(requirements: Iterable[str] | None, *, core_version: str)
             needed = Requirement(line)
         except InvalidRequirement:
             continue  # pip would not have installed it for this
-        if needed.name.lower() != CORE or (needed.marker and not needed.marker.evaluate()):
+        if needed.marker and not needed.marker.evaluate():
             continue
         if not needed.specifier.contains(core_version, prereleases=True):
             raise PluginError(
                 f"it needs {CORE}{needed.specifier}, but {CORE} {core_version} is installed; "
                 f"install a {CORE} that fits, or another version of this plugin"
             )
+
+
+def absent_plugins() -> list[str]:
+    """Plugin packages that come with the core and are not installed, as after ``--no-deps``."""
+    try:
+        needed = requires(CORE) or []
+    except PackageNotFoundError:
+        return []
+    names = {_name(line) for line in needed if "extra ==" not in line}
+    return sorted(name for name in names if name.startswith(f"{CORE}-") and not _installed(name))
+
+
+def _installed(name: str) -> bool:
+    try:
+        version(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _name(requirement: str) -> str:
+    """The package that a ``Requires-Dist`` line is about."""
+    found = re.match(r"[\w.-]*", requirement.strip())
+    return found[0].lower() if found else ""
 
 
 def check_api(plugin: Any) -> None:

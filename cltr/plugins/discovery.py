@@ -9,15 +9,18 @@ import sys
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 from cltr import hookspecs
 from cltr.errors import PluginError
 from cltr.files.fingerprints import file_fingerprint
-from cltr.plugins.catalogue import Found, Provider, Registry
+from cltr.interfaces import Component
+from cltr.plugins.catalogue import ROLES, Found, Provider, Registry
 from cltr.plugins.compatibility import CORE, check_requirements
 from cltr.plugins.hooks import components_of
 
+SESSION = "this Python session"
+"""Who provides a class that no package and no file registers."""
 LIBRARIES = ("numba", "numpy", "torch")
 """Whose own arithmetic is in every number."""
 
@@ -33,6 +36,8 @@ def registry() -> Registry:
         names = {provider.distribution, entry.name}
         if provider.distribution == CORE or allowed is None or names & allowed:
             found.add(provider, lambda entry=entry: _load(entry))  # type: ignore[misc]
+        else:
+            found.left_out.append(provider)
     return found
 
 
@@ -50,6 +55,26 @@ def load_file(path: Path) -> None:
         if failure.provider == provider:
             known.failures.remove(failure)
             raise PluginError(f"{path}: {failure.reason}")
+
+
+def register_class(role: str, component: type[Component]) -> None:
+    """Register a class that was defined in this process, such as in a notebook.
+
+    A class that was defined again takes the place of the one before.
+    """
+    known, provider = registry(), Provider(SESSION, "", f"{role} {component.name}")
+    entries = known.components[role].get(component.name, [])
+    if any(candidate is component for candidate, _ in entries):
+        return
+    for _, other in entries:
+        if other != provider:
+            raise PluginError(
+                f"{role} '{component.name}' is provided by {other}; give your class another name"
+            )
+    plugin = SimpleNamespace(**{ROLES[role][0]: hookspecs.hookimpl(lambda: [component])})
+    found = components_of(plugin, name=component.__name__)
+    known.components[role].pop(component.name, None)
+    known.add(provider, lambda: found)
 
 
 def versions() -> dict[str, str]:

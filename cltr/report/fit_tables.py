@@ -1,10 +1,9 @@
 """Fitted click models as tables: models side by side, position bias by rank, which one to use."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,46 +16,38 @@ UNFOLDED = 10_000
 """Columns of a file or pipe."""
 
 
-def print_fit(report: dict[str, Any], *, data: str | None = None) -> None:
+def fit_tables(
+    report: Mapping[str, Any], *, data: str | None = None, width: int = UNFOLDED
+) -> Iterator[Table | Text]:
     """Models from best to worst, bias by rank, what must be known of it, and how to go on.
 
     Args:
         report: of :func:`cltr.clicks.model_comparison.fit_models`.
         data: the data set as the user named it, for the command to go on with.
+        width: columns that there are; in a file or a pipe nothing needs to be folded.
     """
     report = finite(report)
-    console = Console()
-    if not console.is_terminal:  # in a file or a pipe nothing needs to be folded
-        console = Console(width=UNFOLDED)
     n = report["n_interactions"]
-    console.print(
+    yield Text(
         f"{report['log']}: fitted to {n['fitted']:,} interactions on {report['queries']:,} "
-        f"queries, scored on {n['held_out']:,} held out ({report['held_out']})",
-        highlight=False,
+        f"queries, scored on {n['held_out']:,} held out ({report['held_out']})"
     )
     if n["unused_test"]:
-        console.print(
-            f"not used: {n['unused_test']:,} test interactions, kept to judge policies",
-            highlight=False,
-        )
-    title = "Held-out clicks, models from best to worst"
-    for table in _tables(title, _models(report), console.width):
-        console.print(table)
-    console.print("perplexity: 1 is perfect, 2 a coin", style="dim", highlight=False)
-    for table in _tables("Position bias by rank", _bias(report), console.width):
-        console.print(table)
+        yield Text(f"not used: {n['unused_test']:,} test interactions, kept to judge policies")
+    yield from _tables("Held-out clicks, models from best to worst", _models(report), width)
+    yield Text("perplexity: 1 is perfect, 2 a coin", "dim")
+    yield from _tables("Position bias by rank", _bias(report), width)
     intervals = f"; in brackets {CONFIDENCE:.0%} intervals over queries"
-    console.print(
+    yield Text(
         "harvested: click rates against the first rank of documents shown at both ranks"
         + (intervals if "intervals" in report["harvested"] else ""),
-        style="dim",
-        highlight=False,
+        "dim",
     )
-    _print_notes(console, report)
-    _print_winner(console, report)
-    _print_recommended(console, report, data)
+    yield from _notes(report)
+    yield _winner(report)
+    yield from _recommended(report, data)
     if report["picture"]:
-        console.print(f"picture: {report['picture']}", style="dim", highlight=False, markup=False)
+        yield Text(f"picture: {report['picture']}", "dim")
 
 
 Columns = dict[str, list[str]]
@@ -85,7 +76,7 @@ def _tables(title: str, columns: Columns, width: int) -> Iterator[Table]:
         yield table
 
 
-def _models(report: dict[str, Any]) -> Columns:
+def _models(report: Mapping[str, Any]) -> Columns:
     ranks = range(1, report["top_k"] + 1)
     rows = [
         *("log-likelihood a list", "  against the best", "  standard error"),
@@ -115,7 +106,7 @@ def _steps(model: dict[str, Any]) -> str:
     return str(model["steps"]) if model["steps"] else "closed form"
 
 
-def _bias(report: dict[str, Any]) -> Columns:
+def _bias(report: Mapping[str, Any]) -> Columns:
     """Examination and trust by rank, of models and without one."""
     columns = {"rank": [str(rank) for rank in range(1, report["top_k"] + 1)]}
     for model in report["models"]:
@@ -147,38 +138,37 @@ def _number(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def _print_notes(console: Console, report: dict[str, Any]) -> None:
+def _notes(report: Mapping[str, Any]) -> Iterator[Text]:
     for model in report["models"]:
         if not model["converged"]:
             drawn = model["bias"] is not None and "intervals" in model["bias"]
             narrow = "; its intervals are too narrow" if drawn else ""
-            console.print(
-                f"[yellow]![/] {model['name']} has not converged after {model['steps']} steps; "
+            yield Text.assemble(
+                ("!", "yellow"),
+                f" {model['name']} has not converged after {model['steps']} steps; "
                 "give it more (-o click-model.iterations=...)" + narrow,
-                highlight=False,
             )
         for note in model["notes"]:
-            console.print(f"{model['name']}: {note}", style="dim", highlight=False, markup=False)
+            yield Text(f"{model['name']}: {note}", "dim")
         bias = model["bias"]
         if bias is not None and any(bias["trust"]):
-            console.print(
+            yield Text(
                 f"{model['name']}: clicks determine slope and intercept: the click probability at "
                 "a rank is slope times that at the first rank, plus intercept. They do not "
                 "determine examination and trust, so these have no intervals",
-                style="dim",
-                highlight=False,
+                "dim",
             )
 
 
-def _print_winner(console: Console, report: dict[str, Any]) -> None:
+def _winner(report: Mapping[str, Any]) -> Text:
     best, *others = report["models"]
-    line = f"winner: [bold]{best['name']}[/]"
+    line = Text.assemble("winner: ", (best["name"], "bold"))
     if others:
         behind = others[0]["against_winner"]
         ahead = {"value": -behind["value"], "standard_error": behind["standard_error"]}
-        line += f", {_ahead(ahead)} than {others[0]['name']}"
-        line += "" if _sure(ahead) else "; held-out clicks cannot tell the two apart"
-    console.print(line, highlight=False)
+        line.append(f", {_ahead(ahead)} than {others[0]['name']}")
+        line.append("" if _sure(ahead) else "; held-out clicks cannot tell the two apart")
+    return line
 
 
 def _ahead(difference: dict[str, Any]) -> str:
@@ -192,33 +182,29 @@ def _sure(difference: dict[str, Any]) -> bool:
     return error is not None and value > SURE * error
 
 
-def _print_recommended(console: Console, report: dict[str, Any], data: str | None) -> None:
+def _recommended(report: Mapping[str, Any], data: str | None) -> Iterator[Text]:
     models = {one["name"]: one for one in report["models"]}
     name, affine = report["recommended"], report["recommended_affine"]
     if name is None:
-        text = (
+        yield Text(
             "cltr recommends none of these models: a model must have converged, and must say how "
             "users examine ranks"
         )
-        console.print(text, highlight=False)
         return
     reasons = "".join(f"; {reason}" for reason in _reasons(report, models))
-    console.print(f"recommended: [bold]{name}[/]{reasons}", highlight=False)
+    yield Text.assemble("recommended: ", (name, "bold"), reasons)
     if models[name]["file"] is None:
         return
-    use = _command(report, models[name], data)
-    console.print(f"use it: {use}", highlight=False, soft_wrap=True, markup=False)
+    yield Text(f"use it: {_command(report, models[name], data)}", no_wrap=True)
     if affine not in (None, name):
-        console.print(
+        yield Text(
             f"ips, dr and safe need a model that is affine in relevance, which {name} is not; "
             f"for them: {_command(report, models[affine], data)}",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
+            no_wrap=True,
         )
 
 
-def _reasons(report: dict[str, Any], models: dict[str, Any]) -> Iterator[str]:
+def _reasons(report: Mapping[str, Any], models: dict[str, Any]) -> Iterator[str]:
     """Why the recommended model is not the one that scores best."""
     name, best = report["recommended"], report["models"][0]
     simpler = report["against_affine"] if name == report["recommended_affine"] else {}
@@ -237,7 +223,7 @@ def _reasons(report: dict[str, Any], models: dict[str, Any]) -> Iterator[str]:
         yield f"{best['name']} and {name} cannot be told apart, and {name} serves every reward"
 
 
-def _command(report: dict[str, Any], model: dict[str, Any], data: str | None) -> str:
+def _command(report: Mapping[str, Any], model: dict[str, Any], data: str | None) -> str:
     """How to train with a model: as it stands, it runs."""
     words = ["cltr", "train", "--log", report["log"]]
     words += [] if data is None else ["--data", data]

@@ -1,9 +1,8 @@
 """Logs as tables: what was simulated or ingested, and what was found wrong with it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -11,25 +10,35 @@ from cltr.checks.findings import Finding
 from cltr.checks.log_check import LogCheck
 
 
-def print_ingested(report: dict[str, Any]) -> None:
+def ingested_tables(report: Mapping[str, Any]) -> Iterator[Table | Text]:
     """What the log holds, by rank, and what was wrong with it."""
-    console = Console()
     clicks = _listed(f"{count:,}" for count in report["clicks"].values())
     lists = (
         f", {report['documents']:,} documents of {report['queries']:,} queries"
         if report["queries"] is not None
         else ""
     )
-    console.print(
+    yield Text(
         f"{_interactions(report['n_interactions'])} with {clicks} clicks{lists}, "
-        f"in {report['seconds']:.1f} s: {report['log']}",
-        highlight=False,
+        f"in {report['seconds']:.1f} s: {report['log']}"
     )
-    console.print(rank_table(report["impressions_by_rank"], report["click_rate"]))
-    print_problems(console, report["problems"])
+    yield rank_table(report["impressions_by_rank"], report["click_rate"])
+    yield problem_table(report["problems"])
     for note in report["notes"]:
-        console.print(f"note: {note}", highlight=False)
-    console.print(f"next: cltr check {report['log']}", style="dim", highlight=False)
+        yield Text(f"note: {note}")
+    yield Text(f"next: cltr check {report['log']}", "dim")
+
+
+def log_tables(summary: Mapping[str, Any]) -> Iterator[Table | Text]:
+    """What a log file holds, by rank, and what was wrong with it when it was ingested."""
+    clicks = _listed(f"{count:,}" for count in summary["clicks"].values())
+    kind = "simulated log" if summary["simulated"] else "log"
+    yield Text(
+        f"{kind} {summary['log']}: {_interactions(summary['n_interactions'])} with {clicks} clicks"
+    )
+    yield rank_table(summary["impressions_by_rank"], summary["click_rate"])
+    if not summary["simulated"]:
+        yield problem_table(summary["problems"])
 
 
 PARTS = {"train": "training", "valid": "validation", "test": "test"}
@@ -58,11 +67,10 @@ def rank_table(impressions: list[int], rates: list[float]) -> Table:
     return table
 
 
-def print_problems(console: Console, problems: list[dict[str, Any]]) -> None:
+def problem_table(problems: list[dict[str, Any]]) -> Table | Text:
     """What was wrong, and what was done about it."""
     if not problems:
-        console.print("no problems")
-        return
+        return Text("no problems")
     table = Table("problem")
     table.add_column("found", justify="right")
     table.add_column("", justify="left")
@@ -72,7 +80,7 @@ def print_problems(console: Console, problems: list[dict[str, Any]]) -> None:
     for row in problems:
         found = f"{row['count']:,}"
         table.add_row(row["problem"], found, row["unit"], done[row["action"]], row["what"])
-    console.print(table)
+    return table
 
 
 MARKS = {
@@ -84,23 +92,20 @@ MARKS = {
 ANSWERS = {"yes": "green", "with care": "yellow", "no": "red"}
 
 
-def print_checked(check: LogCheck) -> None:
+def checked_tables(check: LogCheck) -> Iterator[Table | Text]:
     """Verdicts, then ranks, then findings from the worst to the best."""
-    console = Console()
     numbers = check.numbers
-    console.print(
+    yield Text(
         f"{check.log}: {_interactions(numbers['n_interactions'])}, "
-        f"{numbers['documents']:,} documents of {numbers['queries']:,} queries shown",
-        highlight=False,
-        markup=False,
+        f"{numbers['documents']:,} documents of {numbers['queries']:,} queries shown"
     )
-    console.print(_verdict_table(check))
-    console.print(rank_table(numbers["impressions_by_rank"], numbers["click_rate"]))
+    yield _verdict_table(check)
+    yield rank_table(numbers["impressions_by_rank"], numbers["click_rate"])
     order = list(reversed(MARKS))
     grid = Table.grid(padding=(0, 1))
     for finding in sorted(check.findings, key=lambda one: order.index(one.level)):
         grid.add_row(Text(*MARKS[finding.level]), _told(finding))
-    console.print(grid)
+    yield grid
 
 
 def _verdict_table(check: LogCheck) -> Table:
@@ -126,15 +131,15 @@ def _told(finding: Finding) -> Text:
     return text
 
 
-def print_simulation(result: dict[str, Any]) -> None:
+def simulated_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """What was drawn, and how often each rank was clicked."""
-    console = Console()
-    console.print(
-        f"{result['n_interactions']:,} training interactions of users [bold]{result['users']}[/], "
-        f"{result['clicks']['train']:,} clicks, in {result['seconds']:.1f} s: {result['log']}"
+    yield Text.assemble(
+        f"{result['n_interactions']:,} training interactions of users ",
+        (result["users"], "bold"),
+        f", {result['clicks']['train']:,} clicks, in {result['seconds']:.1f} s: {result['log']}",
     )
     table = Table("rank", "clicks per impression", "")
     highest = max(result["click_rate"], default=0.0) or 1.0
     for rank, rate in enumerate(result["click_rate"], start=1):
         table.add_row(str(rank), f"{rate:.4f}", "█" * round(30 * rate / highest))
-    console.print(table)
+    yield table

@@ -1,6 +1,6 @@
 """The result of a run as tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.table import Table
@@ -20,7 +20,7 @@ KNOWN_HOW = {
 }
 
 
-def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
+def result_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """The result of a run: what cannot be true, who is better, and what could go wrong."""
     yield _headline(result)
     for alert in result.get("alerts", ()):
@@ -58,7 +58,7 @@ def result_tables(result: dict[str, Any]) -> Iterator[Table | Text]:
     yield Text(f"run: {result['run']}", style="dim")
 
 
-def gap_closed(result: dict[str, Any]) -> float | None:
+def gap_closed(result: Mapping[str, Any]) -> float | None:
     """Share of the gap between production and skyline that the policy closed."""
     metrics = result["metrics"]
     if "skyline" not in metrics:
@@ -72,7 +72,7 @@ def gap_closed(result: dict[str, Any]) -> float | None:
     return float((metrics["policy"][name] - metrics["production"][name]) / gap)
 
 
-def _headline(result: dict[str, Any]) -> Text:
+def _headline(result: Mapping[str, Any]) -> Text:
     blend = result.get("blend", 1.0)
     mixed = ""
     if blend != 1.0:
@@ -84,7 +84,7 @@ def _headline(result: dict[str, Any]) -> Text:
     )
 
 
-def _metrics(result: dict[str, Any]) -> Table:
+def _metrics(result: Mapping[str, Any]) -> Table:
     name = f"ndcg@{result['top_k']}"
     metrics = result["metrics"]
     table = Table(title_justify="left")
@@ -101,7 +101,7 @@ def _metrics(result: dict[str, Any]) -> Table:
     return table
 
 
-def _gap(result: dict[str, Any]) -> Iterator[Text]:
+def _gap(result: Mapping[str, Any]) -> Iterator[Text]:
     closed = gap_closed(result)
     if closed is not None:
         yield Text(
@@ -113,7 +113,7 @@ def _gap(result: dict[str, Any]) -> Iterator[Text]:
         )
 
 
-def _more_metrics(result: dict[str, Any]) -> Table:
+def _more_metrics(result: Mapping[str, Any]) -> Table:
     """All metrics on test queries, in expectation under the served policy."""
     metrics = result["metrics"]
     table = Table(title="Test queries, in expectation", title_justify="left")
@@ -131,7 +131,7 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.4f}"
 
 
-def _off_policy(result: dict[str, Any]) -> Table:
+def _off_policy(result: Mapping[str, Any]) -> Table:
     """Values estimated from clicks: all that there is without labels."""
     found = result["off_policy"]
     name = f"{result['metric'].upper()}@{result['top_k']}"
@@ -152,7 +152,7 @@ def _off_policy(result: dict[str, Any]) -> Table:
     return table
 
 
-def _off_policy_notes(result: dict[str, Any]) -> Iterator[Text]:
+def _off_policy_notes(result: Mapping[str, Any]) -> Iterator[Text]:
     """What the estimates rest on, one sentence each."""
     found = result["off_policy"]
     target = found["difference"].get("target", "these queries")
@@ -192,12 +192,12 @@ def _change(value: float, base: float) -> str:
     return f"{value - base:+.4f} ({(value / base - 1):+.1%})" if base else f"{value - base:+.4f}"
 
 
-def _certified_splits(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _certified_splits(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     found = {split: result["certificate"][split] for split in ("test", "train")}
     return {split: one for split, one in found.items() if one is not None}
 
 
-def _certificate(result: dict[str, Any]) -> Table:
+def _certificate(result: Mapping[str, Any]) -> Table:
     """The most that NDCG can fall, whatever users find relevant."""
     name, found = f"ndcg@{result['top_k']}", _certified_splits(result)
     table = Table()
@@ -216,7 +216,7 @@ def _certificate(result: dict[str, Any]) -> Table:
     return table
 
 
-def _certificate_notes(result: dict[str, Any]) -> Iterator[Text]:
+def _certificate_notes(result: Mapping[str, Any]) -> Iterator[Text]:
     """What the worst case rests on, and how far documents were moved."""
     found = _certified_splits(result)
     for split, one in found.items():

@@ -1,29 +1,28 @@
 """A study as tables: methods by interactions, the paper's statements, Figure 1."""
 
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 from rich import box
-from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 COLUMNS = 5
 
 
-def print_study(result: dict[str, Any]) -> None:
+def study_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """Mean and interval of each method at some numbers of interactions."""
-    console = Console()
     if result["title"]:
-        console.print(f"[bold]{escape(result['title'])}[/], data {escape(result['data'])}")
+        yield Text.assemble((result["title"], "bold"), f", data {result['data']}")
     n = result["interactions"]
     shown = sorted({round(i) for i in np.linspace(0, len(n) - 1, min(len(n), COLUMNS))})
     many = len(result["curves"]) > 1
     for users, curves in result["curves"].items():
         table = Table(
-            title=f"{result['measure']}, users {users}" if many else result["measure"],
+            title=escape(f"{result['measure']}, users {users}" if many else result["measure"]),
             title_justify="left",
             caption=_caption(result),
             caption_justify="left",
@@ -35,30 +34,38 @@ def print_study(result: dict[str, Any]) -> None:
             table.add_row(name, *[_band(value["mean"], value["high"])] * len(shown), style="dim")
         for name, curve in curves.items():
             table.add_row(escape(name), *(_band(curve["mean"][i], curve["high"][i]) for i in shown))
-        console.print(table)
-    for error, rows in groupby(result["failed"], key=lambda row: str(row["error"])):
+        yield table
+    yield from _failures(result["failed"])
+    for statement in result["statements"]:
+        word = ("holds", "green") if statement["holds"] else ("fails", "yellow")
+        yield Text.assemble(word, f" {statement['claim']}")
+        for numbers in statement["numbers"].split("; "):
+            yield Text(f"      {numbers}", "dim")
+    yield from _files(result)
+
+
+def _failures(failed: list[dict[str, Any]]) -> Iterator[Text]:
+    """Cells without a result, those with the same error together."""
+    for error, rows in groupby(failed, key=lambda row: str(row["error"])):
         first, *others = rows
         where = f"{first['method']}, N {first['interactions']}, seed {first['seed']}"
         more = f" and {len(others)} more" if others else ""
-        console.print(f"[red]failed[/] {escape(where)}{more}: {escape(error)}", highlight=False)
-    for statement in result["statements"]:
-        word = "[green]holds[/]" if statement["holds"] else "[yellow]fails[/]"
-        console.print(f"{word} {escape(statement['claim'])}", highlight=False)
-        for numbers in statement["numbers"].split("; "):
-            console.print(Padding(escape(numbers), (0, 0, 0, 6)), style="dim", highlight=False)
+        yield Text.assemble(("failed", "red"), f" {where}{more}: {error}")
+
+
+def _files(result: Mapping[str, Any]) -> Iterator[Text]:
     for path in (result["results"], *result["pictures"]):
-        console.print(path, style="dim", soft_wrap=True)
+        yield Text(path, "dim", no_wrap=True)
 
 
-def _caption(result: dict[str, Any]) -> str:
+def _caption(result: Mapping[str, Any]) -> str:
     n = len(result["seeds"])
     interval = f"half width of the {result['interval']:.0%} prediction interval"
     return f"mean of {n} seeds, {interval}" if n > 1 else "one seed"
 
 
-def print_clipping(result: dict[str, Any]) -> None:
+def clipping_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """The numbers of Figure 1."""
-    console = Console()
     ranks = sorted({row["new_rank"] for row in result["rows"]})
     for reward in (1.0, -1.0):
         table = Table(
@@ -73,9 +80,8 @@ def print_clipping(result: dict[str, Any]) -> None:
         rows = [row for row in result["rows"] if row["reward"] == reward]
         for origin in dict.fromkeys(row["rank"] for row in rows):
             table.add_row(str(origin), *(_ratio(row) for row in rows if row["rank"] == origin))
-        console.print(table)
-    for path in (result["results"], *result["pictures"]):
-        console.print(path, style="dim", soft_wrap=True)
+        yield table
+    yield from _files(result)
 
 
 def _ratio(row: dict[str, Any]) -> str:

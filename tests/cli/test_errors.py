@@ -56,7 +56,7 @@ def test_unknown_options(refused, words, line):
         (["-n", "none"], "'none' is not a number such as 100000 or 1e5"),
         (["-n", "0"], "'0' is not a whole number of at least 1"),
         (["-n", "1.5"], "'1.5' is not a whole number of at least 1"),
-        (["-n", "1e99"], "'1e99' is not a whole number"),
+        (["-n", "1e99"], "'1e99' is more than cltr counts; give at most 1e+15"),
         (["-n", "nan"], "'nan' is not a whole number"),
         (["--top-k", "0"], "'0' is not a whole number of at least 1"),
         (["--seed", "-1"], "-1 is not in the range"),

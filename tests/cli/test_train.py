@@ -112,7 +112,7 @@ def test_a_run_goes_on_after_an_interruption(train, cltr, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setitem(train_run._Saver.__init__.__kwdefaults__, "every", -1.0)
-        patch.setattr("cltr.cli.common.progress.RunBars.epoch", interrupt)
+        patch.setattr("cltr.api.progress.RunBars.epoch", interrupt)
         done = cltr("train", *small.FLAGS, "--reward", "ips", "--out", "stopped", "--json")
     assert done.exit_code == 130
     assert done.stderr.rstrip().endswith("Error: interrupted")

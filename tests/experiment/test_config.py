@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from cltr.cli.common.options import gather
+from cltr.api.choices import gather
 from cltr.clicks.models import Adversarial, PositionBased, TrustBias
 from cltr.errors import CltrError, OptionError, UnknownNameError, UsageError
 from cltr.experiment.components import Components, compose, resolved
@@ -204,7 +204,7 @@ def test_a_role_that_there_is_not():
     with pytest.raises(UsageError) as caught:
         parse_assignments(["estimater.clip=1"])
     assert str(caught.value) == (
-        "-o estimater.clip=1: no role 'estimater'; there are: estimator, reward, ranker, scorer, "
+        "-o estimater.clip: no role 'estimater'; there are: estimator, reward, ranker, scorer, "
         "click-model, users, training, production, evaluation. Did you mean 'estimator'?"
     )
 
@@ -213,7 +213,7 @@ def test_run_file_then_flags_then_options(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('seed = 1\ntop_k = 3\n[estimator]\nname = "prpo"\nclip = 0.1\nlow = 0.2\n')
     flags = {"seed": 2, "estimator": "prpo", "reward": None}
-    found = gather(flags, ("estimator.clip=0.3", "ranker.accuracy=1e-4"), path)
+    found = gather(flags, {"estimator.clip": 0.3, "ranker.accuracy": 1e-4}, path)
     assert found == {
         "seed": 2,
         "top_k": 3,
@@ -225,17 +225,17 @@ def test_run_file_then_flags_then_options(tmp_path):
 def test_another_component_drops_the_options_of_the_first(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('[estimator]\nname = "prpo"\nclip = 0.1\n')
-    assert gather({"estimator": "plain"}, (), path) == {"estimator": {"name": "plain"}}
+    assert gather({"estimator": "plain"}, None, path) == {"estimator": {"name": "plain"}}
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"), [({"estimator": "prpo"}, ()), ({}, ("estimator.clip=1",))]
+    ("flags", "options"), [({"estimator": "prpo"}, None), ({}, {"estimator.clip": 1})]
 )
-def test_a_table_that_is_none_is_one_line_also_under_flags(tmp_path, flags, words):
+def test_a_table_that_is_none_is_one_line_also_under_flags(tmp_path, flags, options):
     path = tmp_path / "run.toml"
     path.write_text('estimator = "prpo"\n')
     with pytest.raises(OptionError) as caught:
-        gather(flags, words, path)
+        gather(flags, options, path)
     line = "estimator is 'prpo': it must be a table, written below [estimator]"
     assert str(caught.value) == line
 

@@ -47,10 +47,23 @@ def test_an_unknown_name_mentions_the_plugin_that_failed(site):
     site.install("acme-cltr", "import no_such_module")
     with pytest.raises(UnknownNameError) as caught:
         registry().find("reward", "acme")
-    assert str(caught.value) == (
+    assert str(caught.value).startswith(
         f"no reward named 'acme'; installed: labels ({CORE}), naive ({CORE}); "
         "acme-cltr 2.0 failed to load: ModuleNotFoundError: No module named 'no_such_module'"
     )
+
+
+def test_an_unknown_name_mentions_the_packages_that_are_left_out(monkeypatch, fresh_registry):
+    monkeypatch.setenv("CLTR_PLUGINS", "cltr")
+    with pytest.raises(UnknownNameError) as caught:
+        registry().find("reward", "dr")
+    assert "; CLTR_PLUGINS leaves out cltr-clickmodels, cltr-dr, " in str(caught.value)
+
+
+def test_an_unknown_name_mentions_the_packages_that_are_not_installed(monkeypatch, fresh_registry):
+    monkeypatch.setattr("cltr.plugins.compatibility.requires", lambda name: ["cltr-nowhere"])
+    with pytest.raises(UnknownNameError, match=r"; not installed: pip install cltr-nowhere$"):
+        registry().find("reward", "something-else")
 
 
 def test_two_packages_of_one_name_are_a_warning_and_an_error_when_asked_for(site):

@@ -9,6 +9,10 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+MOST = 10**15
+"""Of anything that is counted."""
+
+
 class Count(click.ParamType):  # type: ignore[type-arg]
     """A whole number, also written 1e5."""
 
@@ -19,7 +23,9 @@ class Count(click.ParamType):  # type: ignore[type-arg]
             number = float(value)
         except ValueError:
             self.fail(f"'{value}' is not a number such as 100000 or 1e5", param, ctx)
-        if not (1 <= number <= 1e15 and number == int(number)):
+        if number > MOST:
+            self.fail(f"'{value}' is more than cltr counts; give at most {MOST:.0e}", param, ctx)
+        if not (number >= 1 and number == int(number)):
             self.fail(f"'{value}' is not a whole number of at least 1", param, ctx)
         return int(number)
 
@@ -129,35 +135,3 @@ _RUN_OPTIONS = (
         help="Take values from a run file; flags come on top.",
     ),
 )
-
-
-def gather(
-    flags: dict[str, Any], assignments: tuple[str, ...], config: Path | None
-) -> dict[str, Any]:
-    """Run file, then flags, then ``-o``, each on top of the one before."""
-    from cltr.experiment.config import TABLES, RunConfig, parse_assignments, table_of
-
-    values = RunConfig.load(config) if config else {}
-    for key, value in flags.items():
-        if value is None:
-            continue
-        if key in TABLES:
-            before = table_of(values, key)
-            values[key] = before if before.get("name") == value else {"name": value}
-        else:
-            values[key] = value
-    for table, options in parse_assignments(assignments).items():
-        values[table] = _default_name(table, values) | table_of(values, table) | options
-    return values
-
-
-def _default_name(table: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The table's default component, so that an option alone does not need a name beside it."""
-    from cltr.experiment.config import RunConfig, table_of
-
-    if table == "users":  # as assumed, unless told otherwise
-        assumed = RunConfig.model_fields["click_model"].default.name
-        return {"name": table_of(values, "click_model").get("name", assumed)}
-    default = RunConfig.model_fields[table].default
-    name = getattr(default, "name", None)
-    return {"name": name} if name else {}

@@ -1,5 +1,9 @@
-"""Progress bars on stderr, for every kind of long work."""
+"""Progress bars on stderr, for every kind of long work: in a terminal, or where one asks for them.
 
+Each function here takes ``show``: True and False decide; None shows bars if stderr is a terminal.
+"""
+
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,11 +24,16 @@ from rich.progress import Progress as Bars
 
 from cltr.clicks.model_comparison import FitProgress
 from cltr.experiment.progress import Progress
+from cltr.files.table_files import OnShare, silent
 
 if TYPE_CHECKING:
-    from cltr.files.table_files import OnShare
     from cltr.studies.runner import Progressed
     from cltr.training.loop import TrainingOptions, TrainingState
+
+
+def wanted(show: bool | None) -> bool:
+    """Whether bars are drawn."""
+    return sys.stderr.isatty() if show is None else show
 
 
 class StageBars:
@@ -89,8 +98,11 @@ class RunBars(Progress):
 
 
 @contextmanager
-def run_progress() -> Iterator[Progress]:
+def run_progress(show: bool | None = None) -> Iterator[Progress]:
     """Bars on stderr while a run works."""
+    if not wanted(show):
+        yield Progress()
+        return
     with stage_bars(width=18) as bars:
         yield RunBars(bars)
 
@@ -112,8 +124,11 @@ class FitBars(FitProgress):
 
 
 @contextmanager
-def fit_progress() -> Iterator[FitProgress]:
+def fit_progress(show: bool | None = None) -> Iterator[FitProgress]:
     """Bars on stderr while models are fitted."""
+    if not wanted(show):
+        yield FitProgress()
+        return
     with stage_bars(width=20) as bars:
         yield FitBars(bars)
 
@@ -140,8 +155,11 @@ def byte_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 
 @contextmanager
-def share_progress() -> Iterator["OnShare"]:
+def share_progress(show: bool | None = None) -> Iterator[OnShare]:
     """A bar for each stage, on stderr."""
+    if not wanted(show):
+        yield silent
+        return
     columns = (
         TextColumn("{task.description:<18}"),
         BarColumn(bar_width=24),
@@ -160,8 +178,11 @@ def share_progress() -> Iterator["OnShare"]:
 
 
 @contextmanager
-def cell_progress() -> Iterator[Callable[["Progressed"], None]]:
+def cell_progress(show: bool | None = None) -> Iterator[Callable[["Progressed"], None]]:
     """A bar of cells with the time that is left, by the pace of this start."""
+    if not wanted(show):
+        yield lambda progressed: None
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=28),

@@ -1,0 +1,104 @@
+"""What one asked for, as values of a run file: names, components and options by keyword."""
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from cltr.api.fit_report import FittedModel
+from cltr.api.sources import FileName
+from cltr.errors import UsageError
+from cltr.experiment.components import FITTED
+from cltr.experiment.config import TABLES, RunConfig, nest_options, resolve, table_of
+from cltr.interfaces import ClickModel, Component
+from cltr.plugins import ROLES, register_class
+
+CHOICES = frozenset(RunConfig.model_fields) - {"provenance"}
+"""Keywords that are keys of a run file."""
+
+
+def configure(
+    given: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
+    config: FileName | None = None,
+) -> RunConfig:
+    """The checked configuration of a run.
+
+    Args:
+        given: values by key of the run file; None stands for "not asked".
+        options: of components, by ``role.key``.
+        config: a run file, below all of these.
+    """
+    path = None if config is None else Path(config)
+    return resolve(gather(given, options, path), source=str(path) if path else "")
+
+
+def gather(
+    given: Mapping[str, Any], options: Mapping[str, Any] | None, config: Path | None
+) -> dict[str, Any]:
+    """Run file, then keywords, then options, each on top of the one before."""
+    values = RunConfig.load(config) if config else {}
+    for key, value in given.items():
+        if value is None:
+            continue
+        if key in TABLES:
+            values[key] = _chosen(key, value, table_of(values, key))
+        else:
+            values[key] = str(value) if isinstance(value, PathLike) else value
+    for table, chosen in nest_options(options or {}).items():
+        values[table] = _default_name(table, values) | table_of(values, table) | chosen
+    return values
+
+
+def chosen_component(key: str, value: Any, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One component and its options, where a verb has no use for others; empty if not asked for."""
+    values = gather({key: value}, options, None)
+    other = [table.replace("_", "-") for table in values if table != key]
+    if other:
+        raise UsageError(
+            f"-o {other[0]}: only options of the {key.replace('_', '-')} are asked for"
+        )
+    found: dict[str, Any] = values.get(key, {})
+    return found
+
+
+def _chosen(key: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
+    """A component by name or as an object, as a table of the run file."""
+    if isinstance(value, Component):
+        return named(_role(key), value)
+    if isinstance(value, FittedModel):
+        return {"name": f"{FITTED}{value.path}"}
+    if not isinstance(value, str):
+        raise UsageError(
+            f"{key} is {value!r}: give the name of a component, or a component such as "
+            "cltr.PRPO(clip=0.5)"
+        )
+    return before if before.get("name") == value else {"name": value}
+
+
+def _role(key: str) -> str:
+    return "click-model" if key in ("click_model", "users") else key
+
+
+def named(role: str, component: Component) -> dict[str, Any]:
+    """The name and the options of a component, which is registered if nobody has done so."""
+    contract = ROLES[role][1]
+    if not isinstance(component, contract):
+        raise UsageError(f"{component!r} is no {role}: it is no {contract.__name__}")
+    if isinstance(component, ClickModel) and component.fitted is not None:
+        raise UsageError(
+            f"click model '{component.name}' is fitted; name its file, as {FITTED}models/"
+            f"{component.name}.h5"
+        )
+    register_class(role, type(component))
+    return {"name": component.name, **component.options.model_dump(mode="json")}
+
+
+def _default_name(table: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The table's default component, so that an option alone does not need a name beside it."""
+    if table == "users":  # as assumed, unless told otherwise
+        assumed = RunConfig.model_fields["click_model"].default.name
+        return {"name": table_of(values, "click_model").get("name", assumed)}
+    default = RunConfig.model_fields[table].default
+    name = getattr(default, "name", None)
+    return {"name": name} if name else {}

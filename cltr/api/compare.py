@@ -1,0 +1,142 @@
+"""``cltr.compare``."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cltr.api.comparison import Comparison
+from cltr.api.progress import cell_progress
+from cltr.api.sources import DataLike, FileName, named_data
+from cltr.data.dataset_file import save_dataset
+from cltr.errors import UsageError
+from cltr.experiment.config import nest_options
+from cltr.files.storage import make_folder
+from cltr.studies import compare as studies
+from cltr.studies.study import Study, merged, parse_method
+from cltr.types import Dataset
+
+Methods = Sequence[str] | Mapping[str, str]
+
+
+def compare(
+    methods: Methods = (),
+    *,
+    study: FileName | None = None,
+    interactions: str | float | Sequence[float] | None = None,
+    seeds: int | str | Sequence[int] | None = None,
+    users: str | Sequence[str] = (),
+    data: DataLike | None = None,
+    click_model: str | None = None,
+    metric: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    skyline: bool | None = None,
+    title: str | None = None,
+    out: FileName = "comparison",
+    workers: int | None = None,
+    plugins: Sequence[FileName] = (),
+    progress: bool | None = None,
+) -> Comparison:
+    """Compare methods over numbers of interactions, seeds and users, as ``cltr compare`` does.
+
+    Run the same call again to resume: runs that are finished are not computed again.
+
+    Args:
+        methods: as ``["prpo/dr", "careful: prpo estimator.clip=0.5"]``, or by the name to show, as
+            ``{"careful": "prpo estimator.clip=0.5"}``.
+        study: a study file, below all other keywords.
+        interactions: numbers of training interactions, or ``1e2..1e9:25``. [1e3, 1e4, 1e5, 1e6]
+        seeds: how many, or which. [3]
+        users: how people click, one name or several.
+        data: the data set: a file, or a :class:`Dataset`, which is written into ``out``. [demo]
+        click_model: assumed click model. [trust-bias]
+        metric: weights of ranks in training. [dcg]
+        options: that all methods share, by ``role.key``.
+        skyline: also train a reference ranker on the true labels. [True]
+        title: of the picture.
+        out: folder.
+        workers: worker processes; as many as there are cores by default.
+        plugins: plugin files that the worker processes load too.
+        progress: show bars; by default in a terminal.
+    """
+    if study is None and not methods:
+        raise UsageError("give methods with -m, such as -m prpo/dr -m dr, or a study file")
+    folder, named = Path(out), named_data(data)
+    grid = {"interactions": _list(interactions), "seeds": _list(seeds), "users": _list(users)}
+    base = {"data": _kept(named, folder), "click_model": click_model, "metric": metric}
+    values = _gather(
+        None if study is None else Path(study),
+        _texts(methods),
+        options or {},
+        given={**grid, "skyline": skyline, "title": title},
+        base={key: value for key, value in base.items() if value is not None},
+    )
+    parsed = Study.parse(values, owner="")
+    if isinstance(named, Dataset):
+        make_folder(folder)
+        save_dataset(named, folder / KEPT, fingerprint=named.fingerprint)
+    with cell_progress(progress) as update:
+        result = studies.compare(
+            parsed,
+            folder,
+            workers=workers,
+            plugins=tuple(map(Path, plugins)),
+            on_progress=update,
+        )
+    return Comparison(result)
+
+
+KEPT = "data.h5"
+"""File of a data set that was in memory."""
+
+
+def _kept(data: str | Dataset | None, folder: Path) -> str | None:
+    return str(folder / KEPT) if isinstance(data, Dataset) else data
+
+
+def _list(value: Any) -> Any:
+    """Several values as a list; one word of users too; None where nothing was asked."""
+    if isinstance(value, tuple | list):
+        return list(value) or None
+    return value
+
+
+def _texts(methods: Methods) -> list[str]:
+    if isinstance(methods, str):
+        return [methods]
+    if isinstance(methods, Mapping):
+        return [f"{name}: {text}" for name, text in methods.items()]
+    return [*methods]
+
+
+def _gather(
+    study: Path | None,
+    methods: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    given: Mapping[str, Any],
+    base: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Study file, then keywords, then options, each on top of the one before."""
+    values = Study.load(study) if study else {}
+    if methods:
+        named = [parse_method(text) for text in methods]
+        values["methods"] = dict(named)
+        values["panels"] = {}
+        if len(values["methods"]) < len(named):
+            names = [name for name, _ in named]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UsageError(
+                f"two methods are called '{twice}'; name one, as in -m 'other: {twice} ...'"
+            )
+    if not values.get("methods"):
+        raise UsageError(f"{study}: no methods; a study needs a table [methods.NAME]")
+    below = values.get("base", {})
+    if not isinstance(below, dict):
+        raise UsageError(f"{study}: base is {below!r}; it must be a table of options")
+    shared = {**below, **base}
+    for role, chosen in nest_options(options).items():
+        shared[role] = merged(shared.get(role), chosen)
+    asked = {key: value for key, value in given.items() if value is not None}
+    if isinstance(asked.get("users"), str):
+        asked["users"] = [asked["users"]]
+    return values | asked | {"base": shared}

@@ -1,0 +1,67 @@
+"""``cltr.fit``."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cltr.api.fit_report import FitReport
+from cltr.api.ingest import ingest
+from cltr.api.progress import fit_progress
+from cltr.api.sources import DataLike, FileName, LogLike, file_of, named_data
+from cltr.clicks.fit_data import open_fit_data_of
+from cltr.clicks.model_comparison import Outputs, fit_models
+from cltr.errors import UsageError
+from cltr.experiment.models_to_fit import choose_models
+from cltr.files.storage import make_folder
+
+
+def fit(
+    log: LogLike,
+    *,
+    data: DataLike | None = None,
+    click_model: str | Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    top_k: int | None = None,
+    intervals: bool = False,
+    seed: int = 1,
+    out: FileName | None = None,
+    plot: FileName | None = None,
+    progress: bool | None = None,
+) -> FitReport:
+    """Fit click models and position bias, and compare them on held-out clicks, as ``cltr fit``.
+
+    Args:
+        log: a log file, a :class:`Log`, or a table in memory, which is ingested with its
+            interactions into ``out``.
+        data: the data set that the log lies on; the demo data by default, if it lies on one.
+        click_model: what to fit, a name or several; all that the log allows by default.
+        options: of a model, as ``{"sdbn.method": "em"}``, or of all, as
+            ``{"click-model.iterations": 100}``.
+        top_k: ranks to look at; all by default.
+        intervals: bootstrap intervals over queries for position and trust bias.
+        seed: decides all draws.
+        out: folder for models, picture and report, or a file (.h5) for one model; the log's name
+            with ``-models`` by default.
+        plot: where to draw examination by rank (.png, .svg, .pdf).
+        progress: show bars; by default in a terminal.
+    """
+    path = file_of(log)
+    folder = Path(out) if out is not None else Path(f"{path.stem if path else 'log'}-models")
+    if path is None:
+        path = _kept(log, folder, data=data, progress=progress)
+    named = named_data(data)
+    source = open_fit_data_of(path, named, top_k=top_k, seed=seed)
+    names = [click_model] if isinstance(click_model, str) else click_model
+    models = choose_models(names, options, sessions=source.has_sessions)
+    outputs = Outputs(folder, None if plot is None else Path(plot))
+    with fit_progress(progress) as bars:
+        report = fit_models(source, models, intervals=intervals, outputs=outputs, progress=bars)
+    return FitReport(report, data=named if isinstance(named, str) else None)
+
+
+def _kept(log: LogLike, folder: Path, *, data: DataLike | None, progress: bool | None) -> Path:
+    """A table in memory as a log file among the models."""
+    if folder.suffix == ".h5":
+        raise UsageError(f"--out {folder}: the log is in memory, and is kept too; name a folder")
+    make_folder(folder)
+    return ingest(log, out=folder / "log.h5", data=data, sessions=True, progress=progress).path

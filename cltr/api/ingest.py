@@ -1,0 +1,99 @@
+"""``cltr.ingest``."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cltr.api.log import Log
+from cltr.api.progress import share_progress
+from cltr.api.sources import DataLike, FileName, Frame, as_files, dataset_of, flat
+from cltr.errors import UsageError
+from cltr.experiment.components import build
+from cltr.experiment.config import Choice
+from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
+from cltr.logs.merging import merge_files
+from cltr.logs.problems import parse_actions
+from cltr.logs.splitting import By, Split
+
+
+def ingest(
+    source: FileName | Sequence[FileName] | Frame,
+    *,
+    out: FileName,
+    format: str = "long",
+    data: DataLike | None = None,
+    production: FileName | Frame | None = None,
+    top_k: int | None = None,
+    valid: FileName | Sequence[FileName] | Frame | None = None,
+    test: FileName | Sequence[FileName] | Frame | None = None,
+    valid_share: float = 0.2,
+    test_share: float | None = None,
+    split_by: By = "interaction",
+    seed: int = 1,
+    on: Sequence[str] | Mapping[str, str] = (),
+    sessions: bool = False,
+    memory: str = "",
+    progress: bool | None = None,
+    **reader: Any,
+) -> Log:
+    """Import a click log into a log file, as ``cltr ingest`` does.
+
+    Args:
+        source: files or folders (Parquet, CSV, TSV, JSON lines), a data frame, or lists by column
+            name. Log files (.h5) are merged: counts add up.
+        out: the log file to write.
+        format: how the source is laid out; ``long`` has a row for each document shown.
+        data: the data set whose documents were shown, by their ids.
+        production: production's scores: a file or a table of query, document, score.
+        top_k: ranks to keep; all by default.
+        valid: validation interactions, instead of splitting some off.
+        test: test interactions, instead of splitting some off.
+        valid_share: share of the interactions to split off for validation.
+        test_share: share to split off for testing; 0.1 where it is possible by default.
+        split_by: what is split: ``interaction``, ``user``, or ``time``.
+        seed: decides the split.
+        on: what to do about problems, as ``{"gaps": "drop"}`` or ``{"all": "refuse"}``.
+        sessions: keep the interactions, not only their counts.
+        memory: most memory to use, such as ``4GB``; half of the machine's by default.
+        progress: show bars; by default in a terminal.
+        reader: options of the format, such as ``query_column="q"``; ``cltr plugins long`` lists
+            them.
+    """
+    given = dict(locals())
+    with as_files(source, valid, test, production) as (paths, for_valid, for_test, scores):
+        if any(path.suffix == ".h5" for path in paths):
+            return Log(out, report=_merge(paths, Path(out), given))
+        chosen = build("log-reader", Choice(name=format, **reader), owner=format)
+        options = IngestOptions(
+            top_k=top_k or 0,
+            split=Split(valid_share, split_by, seed, test_share),
+            actions=parse_actions(flat(on)),
+            sessions=sessions,
+            memory=memory,
+        )
+        origin = LogSource(paths, chosen, for_valid, next(iter(scores), None), for_test)
+        dataset = dataset_of(data)
+        with share_progress(progress) as bars:
+            report = ingest_log(origin, Path(out), dataset=dataset, options=options, progress=bars)
+    return Log(out, report=report)
+
+
+def _merge(paths: Sequence[Path], out: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Add up log files, which are taken as they are."""
+    if not all(path.suffix == ".h5" for path in paths):
+        raise UsageError("give log files (.h5) to merge, or files to ingest, not both")
+    defaults = {name: one.default for name, one in inspect.signature(ingest).parameters.items()}
+    free = ("source", "out", "progress", "reader")
+    asked = [*given["reader"]]
+    asked += [key for key in given if key not in free and not _same(given[key], defaults[key])]
+    if asked:
+        raise UsageError(
+            f"--{asked[0].replace('_', '-')}: log files are merged as they are; leave it out"
+        )
+    return merge_files(paths, out)
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a value is the default; a data frame, which has no single answer to ==, is not."""
+    return value is default or (isinstance(value, float | int | str | tuple) and value == default)

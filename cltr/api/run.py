@@ -1,0 +1,191 @@
+"""A finished run, and what it is worth."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cltr.api.shown import Shown
+from cltr.api.sources import DataLike, FileName, named_data
+from cltr.experiment import evaluate_run
+from cltr.experiment.config import RunConfig
+from cltr.experiment.provenance import read_config
+from cltr.experiment.run_folder import RunFolder
+from cltr.report.rendering import Tables
+from cltr.report.run_tables import result_tables
+
+
+class Estimate(NamedTuple):
+    """A value estimated from clicks, with its 95 % interval; None where it is not known."""
+
+    value: float
+    standard_error: float | None
+    low: float | None
+    high: float | None
+
+
+class Evaluation(Shown):
+    """What a policy is worth: metrics, values estimated from clicks, and the worst case.
+
+    Args:
+        result: as ``--json`` prints it.
+    """
+
+    def __init__(self, result: Mapping[str, Any]) -> None:
+        self.result = result
+
+    @property
+    def top_k(self) -> int:
+        """Displayed ranks, and cut of the metrics."""
+        return int(self.result["top_k"])
+
+    @property
+    def ndcg(self) -> float | None:
+        """NDCG of the new policy on the labels of test queries; None without labels."""
+        return self._ndcg("policy")
+
+    @property
+    def production_ndcg(self) -> float | None:
+        """The same of production."""
+        return self._ndcg("production")
+
+    def _ndcg(self, who: str) -> float | None:
+        found = self.result["metrics"].get(who, {}).get(f"ndcg@{self.top_k}")
+        return None if found is None else float(found)
+
+    @property
+    def metrics(self) -> dict[str, dict[str, float | None]]:
+        """All metrics, by policy and name."""
+        return {who: dict(values) for who, values in self.result["metrics"].items()}
+
+    @property
+    def estimated_gain(self) -> Estimate | None:
+        """New policy less production in the training metric, estimated from held-out clicks.
+
+        It relies on the click model. None if the run has no log and was evaluated again.
+        """
+        found = self.result.get("off_policy")
+        if found is None:
+            return None
+        return Estimate(*(found["difference"].get(key) for key in Estimate._fields))
+
+    @property
+    def worst_case_loss(self) -> dict[str, float]:
+        """How far NDCG could fall below production, whatever users find relevant, by split.
+
+        0.02 is two points. Only splits whose production is known are there.
+        """
+        found = self.result["certificate"]
+        return {
+            split: float(found[split]["worst_case"][f"ndcg@{self.top_k}"]["loss"])
+            for split in ("test", "train")
+            if found[split] is not None
+        }
+
+    @property
+    def blend(self) -> float:
+        """Share of requests that get the new ranking; the others get production's."""
+        return float(self.result.get("blend", 1.0))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against relying on the result, one sentence each."""
+        return [*self.result.get("alerts", ()), *self.result.get("warnings", ())]
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        names = dict.fromkeys(name for values in self.metrics.values() for name in values)
+        return [
+            {"policy": who} | {name: values.get(name) for name in names}
+            for who, values in self.metrics.items()
+        ]
+
+    def _tables(self, width: int) -> Tables:
+        del width
+        return result_tables(self.result)
+
+
+class Run(Evaluation):
+    """A run folder of ``cltr train``, opened.
+
+    Args:
+        path: of the folder; the run must be finished.
+        result: what training returned, if it was trained now.
+    """
+
+    def __init__(self, path: FileName, *, result: Mapping[str, Any] | None = None) -> None:
+        self._folder = RunFolder.open(Path(path))
+        super().__init__(self._folder.read_json("result.json") if result is None else result)
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self._folder.path
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """Every choice of the run, with its defaults."""
+        return read_config(self._folder)
+
+    @cached_property
+    def history(self) -> list[dict[str, Any]]:
+        """What training told after each epoch."""
+        return list(self._folder.read_json("history.json"))
+
+    @property
+    def n_interactions(self) -> int:
+        """Interactions that it was trained on."""
+        return int(self.result["n_interactions"])
+
+    @property
+    def seconds(self) -> float:
+        """Time that it took."""
+        return float(self.result["seconds"])
+
+    def evaluate(
+        self,
+        *,
+        data: DataLike | None = None,
+        blend_to_loss: float | None = None,
+        gain: str | None = None,
+        empty: str | None = None,
+        ties: str | None = None,
+    ) -> Evaluation:
+        """Judge the run again; see :func:`evaluate`."""
+        return evaluate(
+            self, data=data, blend_to_loss=blend_to_loss, gain=gain, empty=empty, ties=ties
+        )
+
+
+def load(path: FileName) -> Run:
+    """Open the folder of a finished run, such as ``runs/001-prpo-dr``."""
+    return Run(path)
+
+
+def evaluate(
+    run: Run | FileName,
+    *,
+    data: DataLike | None = None,
+    blend_to_loss: float | None = None,
+    gain: str | None = None,
+    empty: str | None = None,
+    ties: str | None = None,
+) -> Evaluation:
+    """Judge a finished run again, as ``cltr evaluate`` does.
+
+    Args:
+        run: the run or its folder.
+        data: another data set with the same features.
+        blend_to_loss: mix with production so that NDCG falls by at most this, whatever users find
+            relevant; 0.02 is two points.
+        gain: of a grade g in NDCG and DCG: ``linear`` is g (the paper's), ``exponential`` 2^g - 1.
+        empty: queries without relevant documents: ``zero`` (the paper's), ``skip`` or ``one``.
+        ties: equal scores of a ranker without chance: ``order`` (as listed) or ``expected``.
+    """
+    measures = {"gain": gain, "empty": empty, "ties": ties}
+    result = evaluate_run.evaluate(
+        run.path if isinstance(run, Run) else Path(run),
+        data=named_data(data),
+        blend_to_loss=blend_to_loss,
+        measures={key: value for key, value in measures.items() if value is not None},
+    )
+    return Evaluation(result)
