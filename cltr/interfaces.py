@@ -6,9 +6,13 @@ Every method of the field maximises a function of the expected metric weights :m
           - \text{penalty}\Big(\sum_q \tfrac{N_q}{N} \sum_d \text{divergence}(\omega_d)\Big)
 
 A **reward function** makes :math:`\mu` from clicks, an **estimator** is the gain, a **ranker**
-turns the gain's slopes into gradients of scores, a **click model** says how people click. Subclass,
-give it a ``name``, return the class from a hook (``cltr.hookspecs``); ``cltr.testing`` checks the
-rest.
+turns the gain's slopes into gradients of scores, a **scorer** builds the model that is trained, a
+**click model** says how people click. Subclass, give it a ``name``, return the class from a hook
+(``cltr.hookspecs``); ``cltr.testing`` checks the rest.
+
+What a component can do beyond the least is a contract of its own, and so a base class:
+``Fittable`` click models, ``Penalised`` and ``Enforced`` estimators. A question that a component
+cannot answer is answered with None.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +25,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cltr.errors import UnsupportedError
+from cltr.derivatives import derivative, tensors
+from cltr.documents import Batch, Documents, ModelSetup, State
+from cltr.errors import PluginError, UnsupportedError
 from cltr.options import Options
 from cltr.types import (
     Affine,
@@ -32,11 +38,11 @@ from cltr.types import (
     Dataset,
     Exposure,
     Floats,
+    Integers,
     Lists,
 )
 
 if TYPE_CHECKING:
-    import torch
     from duckdb import DuckDBPyConnection
 
     from cltr.clicks.fit_tools import Parameters
@@ -65,15 +71,10 @@ class Component:
 
 
 class ClickModel(Component, ABC):
-    """How people click on a list of K shown documents.
-
-    ``probabilities`` is all that a model must have. What a model cannot do (it only simulates, it
-    is not affine, it has fixed values) raises one clear error. A model that can be fitted counts
-    what it needs of a log, chunk by chunk, and keeps what it learned in ``fitted``.
-    """
+    """How people click on a list of K shown documents; ``probabilities`` is all it must have."""
 
     fitted: "Parameters | None" = None
-    """What :meth:`fit` found; its values then stand in place of those of the options."""
+    """What a fit found (:class:`Fittable`); its values stand in place of those of the options."""
 
     @abstractmethod
     def probabilities(self, relevance: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
@@ -86,25 +87,14 @@ class ClickModel(Component, ABC):
 
     def conditional_probabilities(
         self, relevance: Floats, clicks: Booleans, context: Mapping[str, NDArray[Any]]
-    ) -> Floats:
-        """Click probabilities given the clicks above, P(C_k=1 | C_<k), ``[interactions, K]``."""
-        del clicks
-        if type(self).sample is not ClickModel.sample:
-            raise UnsupportedError(
-                f"click model '{self.name}' draws clicks that depend on each other, but does not "
-                "define conditional_probabilities, so likelihoods cannot be computed"
-            )
-        return self.probabilities(relevance, context)
+    ) -> Floats | None:
+        """Click probabilities given the clicks above, P(C_k=1 | C_<k), ``[interactions, K]``.
 
-    def log_likelihood(
-        self, relevance: Floats, clicks: Booleans, context: Mapping[str, NDArray[Any]]
-    ) -> Floats:
-        """Of each click or none given those above, ``[interactions, K]``; 0 where none is shown.
-
-        The chain rule: summed over ranks it is the log-likelihood of an interaction.
+        None if they are not known: by default, for a model that draws clicks in its own way.
         """
-        expected = self.conditional_probabilities(relevance, clicks, context)
-        return log_probability(expected, clicks, ~np.isnan(relevance))
+        del clicks
+        own_draws = type(self).sample is not ClickModel.sample
+        return None if own_draws else self.probabilities(relevance, context)
 
     def draw_context(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Context columns (device, user, ...) of n simulated interactions; none by default."""
@@ -126,26 +116,38 @@ class ClickModel(Component, ABC):
         cls = type(self)
         return cls.sample is ClickModel.sample and cls.draw_context is ClickModel.draw_context
 
-    def affine(self, top_k: int) -> Affine:
-        r"""Examination :math:`\alpha` and trust :math:`\beta` by rank, if clicks are affine."""
-        raise UnsupportedError(
-            f"click model '{self.name}' is not affine in relevance over {top_k} ranks, so the "
-            "rewards ips, snips, dr, dm and the metric 'clicks' cannot use it; "
-            "use --reward click-model or naive"
-        )
+    def affine(self, top_k: int) -> Affine | None:
+        r"""Examination :math:`\alpha` and trust :math:`\beta` by rank; None if not affine."""
+        del top_k
+        return None
 
-    @property
-    def needs_sessions(self) -> bool:
-        """Whether fitting needs the interactions: clicks and impressions by rank do not do."""
-        return type(self).count is not ClickModel.count
+    def require_affine(self, top_k: int) -> Affine:
+        """Examination and trust by rank, for what cannot do without; one clear error if None."""
+        found = self.affine(top_k)
+        if found is None:
+            raise UnsupportedError(
+                f"click model '{self.name}' is not affine in relevance over {top_k} ranks, so the "
+                "rewards ips, snips, dr, dm and the metric 'clicks' cannot use it; "
+                "use --reward click-model or naive"
+            )
+        return found
+
+
+class Fittable(ClickModel):
+    """A click model that learns from a log: it counts chunk by chunk, and is fitted to the sum."""
+
+    needs_sessions: ClassVar[bool] = False
+    """Whether :meth:`count` needs the interactions: clicks and impressions by rank do not do."""
 
     def count(self, chunk: ClickLog, offsets: NDArray[np.int64]) -> Any:
         """What fitting needs of a chunk; counts of several chunks add up with ``+``.
 
-        Clicks and impressions by document and rank (``ClickStatistics``) by default.
+        Clicks and impressions by document and rank (``ClickStatistics``) by default; a model that
+        counts something else declares ``needs_sessions``.
         """
         return ClickStatistics.count(chunk, offsets)
 
+    @abstractmethod
     def fit(self, counts: Any, dataset: Dataset | None = None) -> "Parameters":
         """Learn from (sums of) counts; kept in ``fitted`` and returned.
 
@@ -154,15 +156,14 @@ class ClickModel(Component, ABC):
             dataset: the lists that were counted, where they are known: their ids, and their
                 features for relevance by regression.
         """
-        del counts, dataset
-        raise UnsupportedError(f"click model '{self.name}' cannot be fitted; it has fixed values")
 
-    def infer(self, counts: Any, dataset: Dataset | None = None) -> Floats:
-        """Relevance of the documents of other counts, ``[docs]``: what lists share stays as is."""
+    def infer(self, counts: Any, dataset: Dataset | None = None) -> Floats | None:
+        """Relevance of the documents of other counts, ``[docs]``: what lists share stays as is.
+
+        None if the model only knows the documents that it was fitted to.
+        """
         del counts, dataset
-        raise UnsupportedError(
-            f"click model '{self.name}' cannot estimate relevance from other clicks"
-        )
+        return None
 
     def relevance(self, dataset: Dataset | None = None) -> Floats:
         """Relevance estimates of a fitted model, ``[docs]``.
@@ -183,37 +184,31 @@ class ClickModel(Component, ABC):
 
     def predict(self, chunk: ClickLog) -> Floats:
         """Marginal click probabilities of logged lists under the fit, ``[interactions, K]``."""
-        return self.probabilities(_shown(self.relevance(), chunk), chunk.context)
+        return self.probabilities(chunk.shown(self.relevance()), chunk.context)
 
     def predict_given_clicks(self, chunk: ClickLog) -> Floats:
         """Click probabilities given the clicks above under the fit, ``[interactions, K]``."""
-        shown = _shown(self.relevance(), chunk)
-        return self.conditional_probabilities(shown, chunk.clicks, chunk.context)
+        shown = chunk.shown(self.relevance())
+        found = self.conditional_probabilities(shown, chunk.clicks, chunk.context)
+        if found is None:
+            raise UnsupportedError(
+                f"click model '{self.name}' draws clicks that depend on each other, but does not "
+                "define conditional_probabilities, so likelihoods cannot be computed"
+            )
+        return found
 
 
-def log_probability(expected: Floats, clicks: Booleans, shown: Booleans) -> Floats:
-    """Log-probability of what came, click or none; 0 where nothing was shown.
-
-    Example:
-        >>> log_probability(np.array([0.25, 1.0]), np.array([True, False]), np.ones(2, bool))
-        array([-1.38629436,        -inf])
-    """
-    with np.errstate(divide="ignore"):
-        logs = np.where(clicks, np.log(expected), np.log1p(-np.minimum(expected, 1.0)))
-    return np.where(shown, logs, 0.0)
-
-
-def _shown(values: Floats, chunk: ClickLog) -> Floats:
-    return np.where(chunk.documents >= 0, values[chunk.documents], np.nan)
+Assumption: TypeAlias = Literal["click model", "propensities"]
+"""What must be right for a reward to be: the values of the click model, the propensities."""
 
 
 class RewardFunction(Component, ABC):
     r"""Clicks to one relevance estimate :math:`\mu(d)` per document. Plain numpy."""
 
+    assumes: ClassVar[frozenset[Assumption]] = frozenset({"click model", "propensities"})
+    """What mu rests on. With ``click model`` in it, held-out clicks test the click model."""
     variance_factor: ClassVar[float | None] = None
     r"""s in :math:`Var \le s \sum_d v_d \omega_d^2 / \rho_{0,d}^2`; None: no bound is known."""
-    corrects_bias: ClassVar[bool] = True
-    """Whether mu is wrong if the assumed examination and trust are: then clicks test them."""
 
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
         """Learn from training clicks what is shared between queries."""
@@ -244,15 +239,15 @@ Guarantee: TypeAlias = Literal["none", "incentive", "enforced"]
 """What an estimator promises, whatever the rewards are.
 
 ``none``: nothing. ``incentive``: moving a document further than a bound is not rewarded, but it may
-happen. ``enforced``: what is served keeps the bound.
+happen. ``enforced``: what is served keeps the bound (:class:`Enforced`).
 """
 
 
 class Estimator(Component, ABC):
     """A function of the expected weights, separable over documents; wraps any reward function.
 
-    ``gain`` and ``divergence`` are elementwise and broadcast; write them with operators and methods
-    that numpy and torch share, and slopes come by autograd. Override a slope to give a closed form.
+    ``gain`` is elementwise and broadcasts; write it with operators and methods that numpy and torch
+    share, and its slope comes by autograd. Override the slope to give a closed form.
     """
 
     guarantee: ClassVar[Guarantee] = "none"
@@ -261,6 +256,12 @@ class Estimator(Component, ABC):
     def __init__(self, reward: RewardFunction | None = None, **options: Any) -> None:
         super().__init__(**options)
         self.reward = reward
+        for method, contract in (("penalty", Penalised), ("served_share", Enforced)):
+            if hasattr(self, method) and not isinstance(self, contract):  # it would not be asked
+                raise PluginError(
+                    f"estimator '{self.name}' defines {method}, so it must be a subclass of "
+                    f"cltr.interfaces.{contract.__name__}"
+                )
 
     def prepare(self, context: EstimatorContext) -> None:
         """Resolve what depends on the data, such as schedules of N."""
@@ -272,67 +273,97 @@ class Estimator(Component, ABC):
 
     def slope(self, weights: Floats, logging_weights: Floats, rewards: Floats) -> Floats:
         r""":math:`\partial\,\text{gain} / \partial \omega`, elementwise."""
-        return _derivative(lambda w: self.gain(w, *_tensors(logging_weights, rewards)), weights)
+        return derivative(lambda w: self.gain(w, *tensors(logging_weights, rewards)), weights)
 
+    def diagnostics(
+        self, weights: Floats, exposure: Exposure, rewards: Floats | None, lists: Lists
+    ) -> Mapping[str, float]:
+        r"""Numbers of its own on a policy, by name; none by default.
+
+        Args:
+            weights: :math:`\omega`, ``[docs]``.
+            exposure: of production, on the same documents.
+            rewards: :math:`\mu`, ``[docs]``; None where a policy is judged without clicks. Then
+                only ``exposure.weights`` is known.
+            lists: where each query's documents lie, end to end.
+        """
+        del weights, exposure, rewards, lists
+        return {}
+
+
+class Penalised(Estimator):
+    """An estimator with a price on the mean divergence from the logging policy."""
+
+    @abstractmethod
     def divergence(self, weights: Any, exposure: Exposure) -> Any:
-        """What a document adds to the divergence from the logging policy; 0 by default."""
-        del exposure
-        return weights * 0.0
+        """What a document adds to the divergence; elementwise, numpy or torch."""
 
     def divergence_slope(self, weights: Floats, exposure: Exposure) -> Floats:
         r""":math:`\partial\,\text{divergence} / \partial \omega`, elementwise."""
-        parts = _tensors(exposure.weights, exposure.propensities, exposure.attention)
-        return _derivative(lambda w: self.divergence(w, Exposure(*parts)), weights)
+        parts = tensors(exposure.weights, exposure.propensities, exposure.attention)
+        return derivative(lambda w: self.divergence(w, Exposure(*parts)), weights)
 
+    @abstractmethod
     def penalty(self, mean_divergence: float) -> float:
-        """The price of the mean divergence over all logged interactions; 0 by default."""
-        del mean_divergence
-        return 0.0
+        """The price of the mean divergence over all logged interactions."""
 
+    @abstractmethod
     def penalty_slope(self, mean_divergence: float) -> float:
-        """Derivative of :meth:`penalty`; 0 by default."""
-        del mean_divergence
-        return 0.0
+        """Derivative of :meth:`penalty`."""
 
-    @property
-    def penalised(self) -> bool:
-        """Whether there is a penalty at all (the loop then keeps the mean divergence)."""
-        return type(self).penalty is not Estimator.penalty
 
-    def outside(self, weights: Floats, logging_weights: Floats) -> Booleans | None:
-        """Which documents lie outside the estimator's band; None if it has none."""
-        del weights, logging_weights
-        return None
+class Enforced(Estimator):
+    """An estimator whose bound is kept by what is served: a mixture with production."""
 
-    def unsupported(self, weights: Floats, exposure: Exposure) -> Booleans | None:
-        """Which documents get weight although the estimator's bound leaves them out; or None."""
-        del weights, exposure
-        return None
+    guarantee: ClassVar[Guarantee] = "enforced"
 
+    @abstractmethod
     def served_share(self, weights: Floats, logging_weights: Floats, lists: Lists) -> Floats:
-        r"""Share :math:`\lambda_q` of the new policy in what is served; the rest is production.
+        r"""Largest share :math:`\lambda_q` of the new policy that keeps the bound, ``[queries]``.
 
-        1 unless the estimator enforces a bound.
+        The rest of what is served is production.
+
+        Args:
+            weights: :math:`\omega` of the new policy, ``[docs]``.
+            logging_weights: :math:`\omega_0`, ``[docs]``.
+            lists: where each query's documents lie.
         """
-        del weights, logging_weights
-        return np.ones(len(lists.lengths))
 
 
-class Policy(Protocol):
+class Policy(ABC):
     """A distribution over rankings, given scores; flat or padded arrays alike (see ``Lists``)."""
 
-    @property
-    def name(self) -> str:
-        """What results call it."""
-        ...
+    name: str
+    """What results call it."""
 
+    @abstractmethod
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
         r""":math:`\omega`: each document's expected rank weight, in the layout of ``scores``."""
-        ...
 
     def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
-        """P(rank(d) = k), ``[..., docs, K]``."""
-        ...
+        """P(rank(d) = k), ``[..., docs, K]``: the expected weights of each rank alone."""
+        by_rank = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
+        return np.stack(by_rank, axis=-1)
+
+    def first_weights(
+        self, scores: Floats, lists: Lists, chosen: Booleans, rank_weights: Floats
+    ) -> Floats | None:
+        """Expected rank weight of the first chosen document of each list, ``[queries]``.
+
+        0 where none is chosen; with the weights 1/k it is the reciprocal rank. None if unknown.
+        """
+        del scores, lists, chosen, rank_weights
+        return None
+
+    def expected_ranks(self, scores: Floats, lists: Lists, rows: Integers) -> Floats | None:
+        """Expected ranks of some documents in their whole lists, from 1, ``[rows]``; or None."""
+        del scores, lists, rows
+        return None
+
+    def with_ties(self, ties: Literal["order", "expected"]) -> "Policy":
+        """The policy that breaks ties of scores like this; itself where ties do not matter."""
+        del ties
+        return self
 
 
 @dataclass(frozen=True)
@@ -354,7 +385,7 @@ class Objective:
     def slope(self) -> Floats:
         r""":math:`\partial U / \partial \omega(d)` at the current policy, ``[queries, docs]``."""
         slope = self.estimator.slope(self.weights, self.exposure.weights, self.rewards)
-        if self.price:
+        if self.price and isinstance(self.estimator, Penalised):
             steepness = self.estimator.divergence_slope(self.weights, self.exposure)
             slope = slope - self.price * steepness
         return slope
@@ -362,7 +393,7 @@ class Objective:
     def gain(self, weights: Floats) -> Floats:
         """What each document would add at other weights, ``[queries, docs]``."""
         gain: Floats = self.estimator.gain(weights, self.exposure.weights, self.rewards)
-        if self.price:
+        if self.price and isinstance(self.estimator, Penalised):
             gain = gain - self.price * self.estimator.divergence(weights, self.exposure)
         return gain
 
@@ -373,36 +404,92 @@ class Ranker(Component, ABC):
     policy: Policy
 
     @abstractmethod
-    def gradient(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rng: np.random.Generator,
-    ) -> Floats:
+    def gradient(self, batch: Batch, objective: Objective, rng: np.random.Generator) -> Floats:
         """Direction in which to move the scores to raise the objective, ``[queries, docs]``.
 
         Args:
-            scores: ``[queries, docs]``, float64; -inf on padding.
-            mask: True for real documents; padding comes last in each row.
-            rank_weights: metric weight of each rank, ``[K]``; lists may be shorter than K.
+            batch: scores of some lists.
             objective: slope and gain of every document; 0 on padding.
             rng: for rankers that sample.
         """
 
+    def curvature(self, batch: Batch, rng: np.random.Generator) -> Floats | None:
+        r"""Estimate of :math:`\partial\omega_d/\partial s_d`, ``[queries, docs]``; None if unknown.
 
-class Scorer(Component, ABC):
-    """A model that gives every document a score."""
+        It scales the steps of models that have no optimiser of their own, such as trees. An
+        estimate may be negative: set it to a positive floor.
+        """
+        del batch, rng
+        return None
+
+
+class Ascent(Protocol):
+    """Asked by a model in a step: where should these scores go?"""
+
+    def __call__(self, scores: Floats) -> Floats:
+        """Direction of ascent at the scores of the step's documents, ``[docs]``."""
+        ...
+
+    def curvature(self, scores: Floats) -> Floats | None:
+        """The ranker's :meth:`Ranker.curvature` there, ``[docs]``; None if it has none."""
+        ...
+
+
+class Model(ABC):
+    """Gives every document a score, and learns. All of its randomness comes from its seed."""
+
+    whole: ClassVar[bool] = False
+    """Whether a step takes all training queries at once; else a few at a time."""
 
     @abstractmethod
-    def build(self, n_features: int, n_documents: int) -> "torch.nn.Module":
-        """A module from features ``[docs, features]`` and row numbers ``[docs]`` to ``[docs]``."""
+    def scores(self, documents: Documents) -> Floats:
+        """Scores of the documents of whole lists, ``[docs]``; changes nothing."""
 
-    def copy_scores(self, module: "torch.nn.Module", scores: Floats) -> bool:
-        """Make the module give these scores to all documents at once, if it can; else False."""
-        del module, scores
-        return False
+    @abstractmethod
+    def step(self, documents: Documents, ascent: Ascent) -> None:
+        """One step: score the documents once, ask ``ascent`` with these scores, and follow it.
+
+        Args:
+            documents: of whole lists; with ``whole`` the same object in every step of a training.
+            ascent: from scores to the direction in which the objective rises.
+        """
+
+    @abstractmethod
+    def state(self) -> State:
+        """All that :meth:`scores` depends on."""
+
+    @abstractmethod
+    def load_state(self, state: State) -> None:
+        """Score as the model that gave this state; KeyError or ValueError if it does not fit."""
+
+    def training_state(self) -> State:
+        """What further steps depend on beside :meth:`state`: moments, the number of steps."""
+        return {}
+
+    def load_training_state(self, state: State) -> None:
+        """Go on as the model that gave this state would."""
+        del state
+
+    def start_from(self, documents: Documents, queries: Booleans) -> None:
+        """Score documents as production does, as nearly as the model can, before any step.
+
+        Args:
+            documents: all of the data set, with production's scores.
+            queries: training queries on which production is known, ``[queries]``.
+        """
+        del documents, queries
+        raise UnsupportedError("this model cannot start from production; use --init random")
+
+
+class Scorer(Component, ABC):
+    """Builds the model that scores documents."""
+
+    needs_production: ClassVar[bool] = False
+    """Whether its models read production's scores: they learn what to add to them."""
+
+    @abstractmethod
+    def build(self, setup: ModelSetup, *, seed: int) -> Model:
+        """A new model; the same seed gives the same model."""
 
 
 class LogReader(Component, ABC):
@@ -426,22 +513,3 @@ class LogReader(Component, ABC):
             connection: to create views in, and to look into files.
             paths: files or folders, as the user gave them.
         """
-
-
-def _tensors(*arrays: Any) -> tuple[Any, ...]:
-    import torch
-
-    return tuple(torch.as_tensor(array) for array in arrays)
-
-
-def _derivative(function: Any, at: Floats) -> Floats:
-    """Elementwise derivative by autograd; a function that ignores its input has slope 0."""
-    import torch
-
-    point = torch.as_tensor(np.array(at, dtype=np.float64)).requires_grad_()
-    value = function(point).sum()
-    if not value.requires_grad:
-        return np.zeros_like(at)
-    (slope,) = torch.autograd.grad(value, point)
-    result: Floats = slope.numpy()
-    return result

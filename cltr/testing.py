@@ -9,6 +9,8 @@ A plugin's whole test file is three lines::
 Each check raises ``AssertionError`` with one sentence on what is wrong.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -16,17 +18,21 @@ import numpy as np
 
 from cltr.clicks.models import TrustBias
 from cltr.clicks.simulation import simulate_statistics
-from cltr.errors import UnsupportedError
+from cltr.documents import Batch, Documents, ModelSetup
 from cltr.exposure.exposure import exact_exposure
 from cltr.extensions import Command, DataLayout, LogQuestion
 from cltr.interfaces import (
     ClickModel,
     Component,
+    Enforced,
     Estimator,
     EstimatorContext,
+    Fittable,
     Guarantee,
     LogReader,
+    Model,
     Objective,
+    Penalised,
     Ranker,
     RewardFunction,
     Scorer,
@@ -109,10 +115,15 @@ def check_click_model(model: ClickModel) -> None:
     _demand(clicks.shape == relevance.shape and clicks.dtype == np.bool_, "clicks are not Boolean")
     _demand(np.array_equal(clicks, again), "the same seed gives other clicks")
     _check_rates(clicks, probabilities, shown)
-    try:
-        examination, trust = model.affine(TOP_K)
-    except UnsupportedError:
+    if isinstance(model, Fittable):
+        _demand(
+            model.needs_sessions == (type(model).count is not Fittable.count),
+            "a model declares needs_sessions if, and only if, it counts in its own way",
+        )
+    affine = model.affine(TOP_K)
+    if affine is None:
         return
+    examination, trust = affine
     _demand(examination.shape == trust.shape == (TOP_K,), "affine has another length than top_k")
     gaps = np.where(shown, probabilities - relevance * examination - trust, 0.0)
     for which in (shown & (relevance < 0.5), shown & (relevance >= 0.5)):
@@ -166,9 +177,8 @@ def check_estimator(estimator: Estimator) -> None:
         f"guarantee is {estimator.guarantee!r}; it must be one of {', '.join(get_args(Guarantee))}",
     )
     _demand(
-        (estimator.guarantee == "enforced")
-        == (type(estimator).served_share is not Estimator.served_share),
-        "an estimator enforces a guarantee if, and only if, it defines served_share",
+        (estimator.guarantee == "enforced") == isinstance(estimator, Enforced),
+        "an estimator enforces a guarantee if, and only if, it is an Enforced estimator",
     )
     dcg = rank_weights("dcg", TOP_K)
     estimator.prepare(EstimatorContext(10_000, dcg, "dcg", TrustBias()))
@@ -193,8 +203,13 @@ def check_estimator(estimator: Estimator) -> None:
     padding = estimator.gain(np.zeros(2), np.zeros(2), np.zeros(2))
     _demand(bool((padding == 0).all()), "padding (weight, logging weight, reward 0) has a gain")
     lists = Lists.of_offsets(np.array([0, 40]))
-    share = estimator.served_share(weights[0], logging_weights[0], lists)
-    _demand(bool((share >= 0).all() and (share <= 1).all()), "served_share is no share")
+    if isinstance(estimator, Enforced):
+        share = estimator.served_share(weights[0], logging_weights[0], lists)
+        _demand(bool((share >= 0).all() and (share <= 1).all()), "served_share is no share")
+    exposure = Exposure(*3 * [logging_weights[0]])
+    for given in (rewards[0], None):
+        numbers = estimator.diagnostics(weights[0], exposure, given, lists)
+        _demand(all(np.isfinite(list(numbers.values()))), "a number of diagnostics is not finite")
 
 
 def _check_slope(
@@ -215,6 +230,8 @@ def _check_slope(
         bool(fits.all()),
         f"slope is not the derivative of gain: {slope[~fits][:1]} against {forward[~fits][:1]}",
     )
+    if not isinstance(estimator, Penalised):
+        return
     exposure = Exposure(logging_weights + 0.1, logging_weights + 0.1, logging_weights + 0.1)
     divergence = estimator.divergence(weights, exposure)
     moved = (estimator.divergence(weights + step, exposure) - divergence) / step
@@ -240,7 +257,7 @@ def check_ranker(ranker: Ranker) -> None:
         weights = ranker.policy.expected_weights(scores, Lists.of_mask(mask), dcg)
         zeros = np.zeros(mask.shape)
         objective = Objective(Plain(), weights, Exposure(zeros, zeros, zeros), rewards)
-        return ranker.gradient(scores, mask, dcg, objective, np.random.default_rng(7))
+        return ranker.gradient(Batch(scores, mask, dcg), objective, np.random.default_rng(7))
 
     gradient = run(scores, mask, rewards)
     _demand(gradient.shape == scores.shape, "the gradient has another shape than the scores")
@@ -263,23 +280,77 @@ def _exact(scores: Floats, mask: np.ndarray, rewards: Floats) -> Floats:
 
 
 def check_scorer(scorer: Scorer) -> None:
-    """A module from features and rows to one score each, by its seed alone."""
-    import torch
-
+    """Its model scores whole lists, climbs, and goes on from its state to the same bits."""
     _check_component(scorer)
+    data = tiny_dataset()
+    scores = data.features[:, 1].astype(np.float64)
+    documents = Documents.of(replace(data, production=scores))
+    setup = ModelSetup(
+        data.n_features, data.n_documents, learning_rate=0.01, training=data.part("train")
+    )
 
-    def scores() -> torch.Tensor:
-        torch.manual_seed(0)
-        module = scorer.build(6, 20)
-        features = torch.linspace(-1, 1, 60).reshape(10, 6)
-        found: torch.Tensor = module(features, torch.arange(10))
-        return found
+    def build() -> Model:
+        return scorer.build(setup, seed=3)
 
-    first = scores()
-    _demand(tuple(first.shape) == (10,), "scores are not one number per document")
-    _demand(bool(torch.isfinite(first).all()), "scores are not finite")
-    _demand(first.requires_grad, "scores have no gradient: nothing can be learned")
-    _demand(bool(torch.equal(first, scores())), "the same seed gives other scores")
+    model = build()
+    first = model.scores(documents)
+    _demand(first.shape == (len(documents),), "scores are not one number per document")
+    _demand(first.dtype == np.float64, f"scores are {first.dtype}, not float64")
+    _demand(bool(np.isfinite(first).all()), "scores are not finite")
+    _demand(np.array_equal(first, model.scores(documents)), "scoring twice gives other scores")
+    _demand(np.array_equal(first, build().scores(documents)), "the same seed gives other scores")
+    pieces = [part for _, part in documents.parts(1)]
+    alone = np.concatenate([model.scores(part) for part in pieces])
+    _demand(np.allclose(first, alone, atol=1e-5), "scores of a list depend on other lists")
+    _check_steps(build, setup, scorer, documents)
+
+
+def _check_steps(
+    build: Callable[[], Model], setup: ModelSetup, scorer: Scorer, documents: Documents
+) -> None:
+    """Steps climb, and a model that is loaded after three of them makes the same fourth one."""
+    target = documents.features[:, 0].astype(np.float64)
+    lists = Lists.of_offsets(documents.offsets)
+    climb = _Towards(target - (lists.sum(target) / lists.lengths)[lists.owners])
+    model = build()
+    before = model.scores(documents)
+    for _ in range(3):
+        model.step(documents, climb)
+    state, rest = dict(model.state()), dict(model.training_state())
+    kept = {name: array.copy() for name, array in state.items()}
+    loaded = scorer.build(replace(setup, training=None), seed=3)
+    loaded.load_state(state)
+    _demand(
+        np.array_equal(model.scores(documents), loaded.scores(documents)),
+        "a model that loads a state scores otherwise than the model that gave it",
+    )
+    loaded.load_training_state(rest)
+    model.step(documents, climb)
+    loaded.step(documents, climb)
+    again = model.scores(documents)
+    _demand(np.array_equal(again, loaded.scores(documents)), "a resumed model steps otherwise")
+    _demand(bool(np.isfinite(again).all()), "scores are not finite after a few steps")
+    _demand(bool((climb.direction * (again - before)).sum() > 0), "steps lead downhill")
+    _demand(
+        all(np.array_equal(array, state[name]) for name, array in kept.items()),
+        "a step changes arrays of a state that was given away",
+    )
+
+
+@dataclass
+class _Towards:
+    """A direction that is the same at all scores."""
+
+    direction: Floats
+    asked: int = 0
+
+    def __call__(self, scores: Floats) -> Floats:
+        self.asked += 1
+        _demand(scores.shape == self.direction.shape, "ascent is asked about other documents")
+        return self.direction.copy()
+
+    def curvature(self, scores: Floats) -> Floats | None:
+        return np.full(scores.shape, 0.1)
 
 
 def check_log_reader(

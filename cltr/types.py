@@ -108,6 +108,8 @@ class Dataset:
     """In the order of the features; empty where features have numbers only, as in SVMlight."""
     first_document: int = 0
     """Row of its first document in the whole data set, for scorers with a number per document."""
+    production: Floats | None = None
+    """Scores of the production ranker, ``[docs]``, where they are known."""
 
     @property
     def n_queries(self) -> int:
@@ -165,6 +167,7 @@ class Dataset:
             document_ids=self.document_ids[start:stop],
             splits={},
             first_document=self.first_document + start,
+            production=None if self.production is None else self.production[start:stop],
         )
 
     def documents_of(self, split: str) -> slice:
@@ -194,6 +197,10 @@ class ClickLog:
     @property
     def top_k(self) -> int:
         return int(self.documents.shape[1])
+
+    def shown(self, values: Floats) -> Floats:
+        """Values of the shown documents, ``[interactions, K]``; NaN where the list ended."""
+        return np.where(self.documents >= 0, values[self.documents], np.nan)
 
 
 @dataclass(frozen=True)

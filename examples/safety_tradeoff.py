@@ -38,12 +38,12 @@ def measure(n: int, seed: int, epochs: int) -> list[tuple[str, float, float]]:
         outcome = experiment.run(clicks)
         rows.append((title, *_columns(outcome.judged)))
         if title == "plain":
-            module = outcome.learned.module
+            model = outcome.learned.model
             for loss in BLENDS:
-                served = experiment.serve(module)["test"]
+                served = experiment.serve(model)["test"]
                 weights = experiment.reported_weights["dcg"]
                 blend = blend_for_loss(served, weights, ndcg_loss=loss)
-                judged = experiment.judge(module, blend=blend)
+                judged = experiment.judge(model, blend=blend)
                 rows.append((f"blend to {loss:.0%}", *_columns(judged)))
     return rows
 

@@ -3,7 +3,6 @@
 import click
 import numpy as np
 import pytest
-import torch
 from pydantic import Field
 
 from cltr import testing
@@ -11,7 +10,7 @@ from cltr.checks import Finding
 from cltr.checks.leakage import Leakage
 from cltr.clicks.models import PositionBased
 from cltr.extensions import Command, DataLayout
-from cltr.interfaces import LogReader
+from cltr.interfaces import Enforced, LogReader, Model, Penalised
 from cltr.objectives.plain import Plain
 from cltr.objectives.prpo import PRPO
 from cltr.objectives.rewards import Naive
@@ -184,28 +183,46 @@ def of_weights(function):
         ),
         ({"gain": of_weights(lambda w, w0, mu: w * mu / w0)}, "not finite"),
         ({"guarantee": "some"}, "must be one of none, incentive, enforced"),
-        ({"guarantee": "enforced"}, "if, and only if, it defines served_share"),
-        (
-            {
-                "guarantee": "enforced",
-                "served_share": lambda self, weights, logging_weights, lists: np.full(
-                    len(lists.lengths), 1.5
-                ),
-            },
-            "served_share is no share",
-        ),
-        (
-            {
-                "divergence": lambda self, weights, exposure: weights**2,
-                "divergence_slope": lambda self, weights, exposure: weights,
-            },
-            "divergence_slope is not the derivative",
-        ),
+        ({"guarantee": "enforced"}, "if, and only if, it is an Enforced estimator"),
+        ({"diagnostics": lambda self, *given: {"share": np.nan}}, "diagnostics is not finite"),
     ],
 )
 def test_estimators(methods, line):
     with np.errstate(all="ignore"):
         refused(testing.check_estimator, broken(Plain, **methods), line)
+
+
+def test_estimators_that_serve_no_share():
+    class Greedy(Plain, Enforced):
+        """Serves more than there is."""
+
+        name = "greedy"
+
+        def served_share(self, weights, logging_weights, lists):
+            return np.full(len(lists.lengths), 1.5)
+
+    refused(testing.check_estimator, Greedy(), "served_share is no share")
+
+
+def test_estimators_whose_divergence_has_another_slope():
+    class Slanted(Plain, Penalised):
+        """Half of the slope."""
+
+        name = "slanted"
+
+        def divergence(self, weights, exposure):
+            return weights**2
+
+        def divergence_slope(self, weights, exposure):
+            return weights
+
+        def penalty(self, mean_divergence):
+            return mean_divergence
+
+        def penalty_slope(self, mean_divergence):
+            return 1.0
+
+    refused(testing.check_estimator, Slanted(), "divergence_slope is not the derivative")
 
 
 def test_a_kink_is_no_offence():
@@ -216,9 +233,8 @@ def test_a_kink_is_no_offence():
 
 
 def gradient_of(change):
-    def gradient(self, scores, mask, rank_weights, objective, rng):
-        found = Exact.gradient(self, scores, mask, rank_weights, objective, rng)
-        return change(found, mask)
+    def gradient(self, batch, objective, rng):
+        return change(Exact.gradient(self, batch, objective, rng), batch.mask)
 
     return gradient
 
@@ -246,30 +262,58 @@ def test_rankers(change, line):
 # Scorers.
 
 
-class Scores(torch.nn.Module):
-    """Scores by a function of the features' sum."""
+class Faulty(Model):
+    """A weight for each feature, moved by a small step; its faults are arguments."""
 
-    def __init__(self, function):
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.ones(()))
-        self.function = function
+    def __init__(self, setup, **faults):
+        self.weights, self.steps = np.zeros(setup.n_features), 0
+        self.faults = faults
 
-    def forward(self, features, rows):
-        return self.function(features.sum(-1) * self.weight)
+    def of(self, fault, default):
+        return self.faults.get(fault, default)
+
+    def scores(self, documents):
+        return self.of("scores", lambda s: s)(documents.features.astype(float) @ self.weights)
+
+    def step(self, documents, ascent):
+        direction = ascent(documents.features.astype(float) @ self.weights)
+        move = documents.features.T.astype(float) @ direction
+        move = self.of("move", lambda m, model: m)(move, self)
+        if self.of("in_place", False):
+            self.weights += 0.01 * move
+        else:
+            self.weights = self.weights + 0.01 * move
+        self.steps += 1
+
+    def state(self):
+        return {"weights": self.weights}
+
+    def load_state(self, state):
+        self.weights = state["weights"] if self.of("loads", True) else self.weights
 
 
 @pytest.mark.parametrize(
-    ("function", "line"),
+    ("faults", "line"),
     [
-        (lambda s: s[:, None], "one number per document"),
-        (lambda s: s / 0.0, "not finite"),
-        (lambda s: s.detach(), "no gradient"),
-        (lambda s: s + NOISE.normal(), "the same seed gives other scores"),
+        ({"scores": lambda s: s[:, None]}, "one number per document"),
+        ({"scores": lambda s: s.astype(np.float32)}, "scores are float32"),
+        ({"scores": lambda s: s + np.nan}, "not finite"),
+        ({"scores": lambda s: s + NOISE.normal()}, "scoring twice gives other scores"),
+        ({"scores": lambda s: s + len(s)}, "depend on other lists"),
+        ({"move": lambda m, model: -m}, "steps lead downhill"),
+        ({"move": lambda m, model: m / (1 + model.steps)}, "a resumed model steps otherwise"),
+        ({"loads": False}, "scores otherwise than the model that gave it"),
+        ({"in_place": True}, "changes arrays of a state that was given away"),
     ],
 )
-def test_scorers(function, line):
-    scorer = broken(Linear, build=lambda self, n_features, n_documents: Scores(function))
+def test_scorers(faults, line):
+    scorer = broken(Linear, build=lambda self, setup, *, seed: Faulty(setup, **faults))
     refused(testing.check_scorer, scorer, line)
+
+
+def test_a_model_of_numpy_alone_is_no_offence():
+    scorer = broken(Linear, build=lambda self, setup, *, seed: Faulty(setup))
+    testing.check_scorer(scorer)
 
 
 # Log readers.

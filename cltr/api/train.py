@@ -109,7 +109,7 @@ def _as_files(
         _write(sources, names)
         yield names, created.path
     except CltrError:
-        if not created.has_checkpoint:
+        if not created.checkpoint.exists:
             for key, path in files.items():
                 if path is None:
                     Path(names[key]).unlink(missing_ok=True)

@@ -18,7 +18,7 @@ def contradiction(model: ClickModel, impressions: Integers, clicks: Integers) ->
     top_k = most_ranks(model, len(impressions))
     if top_k == 0:
         return ""
-    shown, (examination, trust) = impressions[:top_k], model.affine(top_k)
+    shown, (examination, trust) = impressions[:top_k], model.require_affine(top_k)
     rates = clicks[:top_k] / np.maximum(shown, 1)
     error = 3 * np.sqrt(rates * (1 - rates) / np.maximum(shown, 1))
     low, high = np.minimum(trust, examination + trust), np.maximum(trust, examination + trust)
@@ -36,8 +36,7 @@ def most_ranks(model: ClickModel, top_k: int) -> int:
     """The most ranks that an affine model has values for; 0 if it is not affine."""
     for n_ranks in range(top_k, 0, -1):
         try:
-            model.affine(n_ranks)
-        except CltrError:
+            return 0 if model.affine(n_ranks) is None else n_ranks
+        except CltrError:  # it has values for fewer ranks
             continue
-        return n_ranks
     return 0

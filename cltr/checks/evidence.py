@@ -124,7 +124,7 @@ class Evidence:
         if self.click_model is not None:
             n_ranks = most_ranks(self.click_model, top_k)
             if n_ranks:
-                return self.click_model.affine(n_ranks).examination
+                return self.click_model.require_affine(n_ranks).examination
         guess = 1.0 / np.arange(1, top_k + 1)
         known = self.swaps.errors <= CARE_ERROR
         if not known.any():

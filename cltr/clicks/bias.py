@@ -18,7 +18,7 @@ from cltr.clicks.intervals import (
     repeat_queries,
 )
 from cltr.errors import CltrError, DataError
-from cltr.interfaces import ClickModel
+from cltr.interfaces import ClickModel, Fittable
 from cltr.types import Affine, ClickLog, ClickStatistics, Floats
 
 RESAMPLES = 200
@@ -37,7 +37,7 @@ Tick = Callable[[], None]
 
 
 def affine_of(model: ClickModel, top_k: int) -> Affine | None:
-    """Examination and trust by rank, or None where clicks are not affine in relevance."""
+    """Examination and trust by rank, or None where there are none for so many ranks."""
     try:
         return model.affine(top_k)
     except CltrError:
@@ -45,7 +45,7 @@ def affine_of(model: ClickModel, top_k: int) -> Affine | None:
 
 
 def bias_of(
-    model: ClickModel, source: FitData, *, intervals: bool = False, tick: Tick = lambda: None
+    model: Fittable, source: FitData, *, intervals: bool = False, tick: Tick = lambda: None
 ) -> dict[str, Any] | None:
     """Examination and trust of a fitted affine model: what is determined, and how well.
 
@@ -100,7 +100,7 @@ def harvested(
     return result
 
 
-def examination_by_rank(model: ClickModel, source: FitData) -> Floats | None:
+def examination_by_rank(model: Fittable, source: FitData) -> Floats | None:
     r"""How much of what is shown at each rank is examined under a fitted model, ``[K]``.
 
     Examination itself where clicks are affine; elsewhere clicks that the model expects on held-out

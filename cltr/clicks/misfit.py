@@ -38,9 +38,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cltr.clicks.affine_fit import compared_impressions
+from cltr.clicks.bias import affine_of
 from cltr.clicks.counts import CellCounts
 from cltr.clicks.scores import hold_out_statistics
-from cltr.errors import CltrError
 from cltr.interfaces import ClickModel
 from cltr.types import Affine, Booleans, ClickStatistics, Floats, Integers, Lists
 
@@ -134,9 +134,8 @@ def judge_clicks(
         draws: of signs.
         seed: of the draws, and of the halves.
     """
-    try:
-        affine = model.affine(held_out.top_k)
-    except CltrError:
+    affine = affine_of(model, held_out.top_k)
+    if affine is None:
         return None
     if model.fitted is not None:
         held_out = _shown(held_out)

@@ -15,7 +15,7 @@ from cltr.clicks.plots import BASELINES, check_picture, draw_fit
 from cltr.clicks.scores import ClickScores, difference, score_chunk, score_statistics
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import finite, make_folder, write_beside
-from cltr.interfaces import ClickModel
+from cltr.interfaces import ClickModel, Fittable
 from cltr.types import ClickLog
 
 SURE = 2.0
@@ -93,8 +93,8 @@ def fit_models(
     outputs, progress = outputs or Outputs(), progress or FitProgress()
     began = time.perf_counter()
     outputs.check(len(models))
-    _check(source, models)
-    fits = [_fit(source, model, intervals=intervals, progress=progress) for model in models]
+    chosen = _checked(source, models)
+    fits = [_fit(source, model, intervals=intervals, progress=progress) for model in chosen]
     fits.sort(key=lambda one: -one.scores.log_likelihood)
     total = RESAMPLES + 1 if intervals else None
     progress.stage("position bias", total)
@@ -178,13 +178,15 @@ def _n_shared(model: ClickModel) -> int:
     return sum(values.size for values in shared.values() if values.any())
 
 
-def _check(source: FitData, models: Sequence[ClickModel]) -> None:
+def _checked(source: FitData, models: Sequence[ClickModel]) -> list[Fittable]:
+    """The same models, if all of them can be fitted to the log."""
     names = [model.name for model in models]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UsageError(f"--click-model {twice} is given twice; fit it once")
+    chosen = []
     for model in models:
-        if type(model).fit is ClickModel.fit:
+        if not isinstance(model, Fittable):
             raise UsageError(f"click model '{model.name}' cannot be fitted; it has fixed values")
         if needs_sessions(model) and not source.has_sessions:
             raise DataError(
@@ -192,14 +194,16 @@ def _check(source: FitData, models: Sequence[ClickModel]) -> None:
                 "holds counts only; keep them with cltr simulate --sessions or cltr ingest "
                 "--sessions, or fit pbm or trust-bias"
             )
+        chosen.append(model)
+    return chosen
 
 
-def needs_sessions(model: ClickModel) -> bool:
+def needs_sessions(model: Fittable) -> bool:
     """Whether counts by rank are too little to fit the model, or to score it."""
     return model.needs_sessions or not model.independent
 
 
-def _fit(source: FitData, model: ClickModel, *, intervals: bool, progress: FitProgress) -> Fit:
+def _fit(source: FitData, model: Fittable, *, intervals: bool, progress: FitProgress) -> Fit:
     began = time.perf_counter()
     fitted, held = source.statistics
     if source.has_sessions:

@@ -10,12 +10,12 @@ from pydantic import Field, model_validator
 
 from cltr.clicks.fit_tools import FitOptions, Parameters
 from cltr.errors import OptionError, UnsupportedError
-from cltr.interfaces import ClickModel
+from cltr.interfaces import ClickModel, Fittable
 from cltr.options import Options
 from cltr.types import Affine, Booleans, ClickStatistics, Dataset, Floats
 
 
-class AffineModel(ClickModel):
+class AffineModel(Fittable):
     r"""Base of models with :math:`P(C=1|d,k) = \alpha_k R_d + \beta_k`.
 
     Fitted by EM on clicks and impressions by rank (:mod:`cltr.clicks.affine_fit`); examination and
@@ -183,6 +183,8 @@ class Adversarial(ClickModel):
     ) -> Booleans:
         return ~self.model.sample(relevance, context, rng) & ~np.isnan(relevance)
 
-    def affine(self, top_k: int) -> Affine:
-        examination, trust = self.model.affine(top_k)
-        return Affine(-examination, 1.0 - trust)
+    def affine(self, top_k: int) -> Affine | None:
+        reversed_affine = self.model.affine(top_k)
+        if reversed_affine is None:
+            return None
+        return Affine(-reversed_affine.examination, 1.0 - reversed_affine.trust)

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cltr.interfaces import log_probability
 from cltr.types import Booleans, ClickLog, ClickStatistics, Floats, Integers, Lists
 
 if TYPE_CHECKING:
-    from cltr.interfaces import ClickModel
+    from cltr.interfaces import Fittable
 
 FLOOR = 1e-6
 """Least probability in scores, so that one click that a model excludes does not decide alone."""
@@ -105,7 +104,19 @@ def difference(first: ClickScores, second: ClickScores) -> Difference:
     return Difference(value, float(np.sqrt(spread) / n))
 
 
-def score_chunk(model: "ClickModel", chunk: ClickLog, *, n_queries: int) -> ClickScores:
+def log_probability(expected: Floats, clicks: Booleans, shown: Booleans) -> Floats:
+    """Log-probability of what came, click or none; 0 where nothing was shown.
+
+    Example:
+        >>> log_probability(np.array([0.25, 1.0]), np.array([True, False]), np.ones(2, bool))
+        array([-1.38629436,        -inf])
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.where(clicks, np.log(expected), np.log1p(-np.minimum(expected, 1.0)))
+    return np.where(shown, logs, 0.0)
+
+
+def score_chunk(model: "Fittable", chunk: ClickLog, *, n_queries: int) -> ClickScores:
     """Scores of a fitted model on one chunk of a log."""
     shown = chunk.documents >= 0
 
@@ -124,7 +135,7 @@ def score_chunk(model: "ClickModel", chunk: ClickLog, *, n_queries: int) -> Clic
     )
 
 
-def score_statistics(model: "ClickModel", statistics: ClickStatistics) -> ClickScores:
+def score_statistics(model: "Fittable", statistics: ClickStatistics) -> ClickScores:
     """Scores of a fitted model on counts; its clicks must be independent given the list."""
     clicks, shown = statistics.clicks, statistics.impressions
     ranks = np.arange(statistics.top_k)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cltr.errors import UnsupportedError
 from cltr.interfaces import ClickModel
 from cltr.policies import list_seeds, places_by_score
 from cltr.types import ClickLog, ClickStatistics, Dataset, Floats, Integers
@@ -32,7 +31,8 @@ def simulate_statistics(
     rng: np.random.Generator,
 ) -> ClickStatistics:
     """Statistics of n interactions under the Plackett-Luce policy with these scores."""
-    if not _countable(users, top_k):
+    affine = users.affine(top_k)
+    if affine is None or not users.independent:
         chunks = simulate_sessions(dataset, scores, users, n=n, top_k=top_k, rng=rng)
         total = _nothing(dataset, top_k)
         for chunk in chunks:
@@ -46,8 +46,7 @@ def simulate_statistics(
     seeds = list_seeds(dataset.n_queries, rng)
     orders = places_by_score(scores, dataset.lists)
     sampling.rank_counts(scores, orders, *dataset.lists, displays, top_k, seeds, impressions)
-    examination, trust = users.affine(top_k)
-    probabilities = dataset.relevance[:, None] * examination + trust
+    probabilities = dataset.relevance[:, None] * affine.examination + affine.trust
     clicks = rng.binomial(impressions, probabilities.clip(0.0, 1.0))
     return ClickStatistics(impressions, clicks, displays, dataset.offsets)
 
@@ -95,14 +94,6 @@ def _session_chunk(
     context = users.draw_context(n, rng)
     clicks = users.sample(relevance, context, rng) & (documents >= 0)
     return ClickLog(queries, documents, clicks, context)
-
-
-def _countable(users: ClickModel, top_k: int) -> bool:
-    try:
-        users.affine(top_k)
-    except UnsupportedError:
-        return False
-    return users.independent
 
 
 def _nothing(dataset: Dataset, top_k: int) -> ClickStatistics:

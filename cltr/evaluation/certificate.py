@@ -14,7 +14,7 @@ from cltr.interfaces import Estimator
 from cltr.objectives.ratios import ratio_extremes
 from cltr.policies.on_dataset import Mixture
 from cltr.policies.worst_losses import absolute_losses, ndcg_losses
-from cltr.types import Booleans, Floats, Lists
+from cltr.types import Booleans, Exposure, Floats, Lists
 
 
 def worst_losses(
@@ -54,7 +54,7 @@ def certify(
         weights: :math:`\omega` of the served policy, ``[docs]``.
         logging_weights: :math:`\omega_0`, ``[docs]``.
         lists: where each query's documents lie, end to end.
-        estimator: says which documents lie outside its band, if it has one.
+        estimator: adds numbers of its own (``diagnostics``), if it has any.
         query_weights: P(q), ``[queries]``; equal by default.
     """
     n_queries = len(lists.lengths)
@@ -62,7 +62,9 @@ def certify(
     ratio_min, ratio_max = ratio_extremes(weights, logging_weights, lists)
     extremes = (ratio_min.min(), ratio_max.max()) if n_queries else (1.0, 1.0)
     quantiles = np.quantile(ratio_min, [0.05, 0.25, 0.5]) if n_queries else np.ones(3)
-    outside = estimator.outside(weights, logging_weights)
+    unknown = np.full_like(logging_weights, np.nan)
+    exposure = Exposure(logging_weights, unknown, unknown)
+    own = estimator.diagnostics(weights, exposure, None, lists)
     return {
         "ratio_min": float(extremes[0]),
         "ratio_min_p05": float(quantiles[0]),
@@ -72,15 +74,9 @@ def certify(
         "worst_loss": float(share @ worst_losses(weights, logging_weights, lists)),
         "worst_loss_1": float(share @ worst_losses(weights, logging_weights, lists, at_most=1)),
         "worst_loss_3": float(share @ worst_losses(weights, logging_weights, lists, at_most=3)),
-        "documents_outside": None if outside is None else _share(outside),
-        "queries_outside": None
-        if outside is None
-        else _share(lists.sum(outside.astype(np.float64)) > 0),
+        "documents_outside": own.get("documents_outside"),
+        "queries_outside": own.get("queries_outside"),
     }
-
-
-def _share(which: Booleans) -> float:
-    return float(which.mean()) if len(which) else 0.0
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,16 @@ rank of the first relevant document is not, but under Plackett-Luce it is exact 
 first of the relevant documents arrives like one document with the sum of their rates.
 """
 
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
 from cltr.options import Options
-from cltr.policies import Deterministic, PlackettLuce
-from cltr.policies.on_dataset import AppliedPolicy, Mixture, ScoredPolicy
+from cltr.policies import Deterministic
+from cltr.policies.on_dataset import AppliedPolicy
 from cltr.policies.rank_weights import rank_weights
-from cltr.types import Booleans, Dataset, Floats, Integers, Lists
+from cltr.types import Booleans, Dataset, Floats, Lists
 
 MetricValues: TypeAlias = dict[str, float | None]
 """Means over queries by metric; None where one is unknown."""
@@ -63,6 +62,7 @@ def measure(
         queries: which to average over.
 
     Example:
+        >>> from cltr.policies.on_dataset import ScoredPolicy
         >>> from cltr.testing import tiny_dataset
         >>> data = tiny_dataset(8).part("train")
         >>> best = ScoredPolicy(data, data.labels, Deterministic())
@@ -105,10 +105,27 @@ def _relevant(dataset: Dataset, options: MetricOptions) -> Booleans:
 def _per_query(
     policy: AppliedPolicy, dataset: Dataset, top_k: int, options: MetricOptions
 ) -> PerQuery:
-    if isinstance(policy, Mixture):
-        return _mixed(policy, dataset, top_k, options)
-    if isinstance(policy, ScoredPolicy) and isinstance(policy.policy, Deterministic):
-        policy = replace(policy, policy=Deterministic(ties=options.ties))
+    """Of a mixture of policies the expectation is the mixture."""
+    (share, first), *others = policy.parts
+    mixed = _of_part(first, dataset, top_k, options)
+    for other_share, other in others:
+        found = _of_part(other, dataset, top_k, options)
+        mixed = {name: _sum(share, mixed[name], other_share, found[name]) for name in mixed}
+    return mixed
+
+
+def _sum(
+    share: Floats, values: Floats | None, other_share: Floats, others: Floats | None
+) -> Floats | None:
+    if values is None or others is None:
+        return None
+    return share * values + other_share * others
+
+
+def _of_part(
+    policy: AppliedPolicy, dataset: Dataset, top_k: int, options: MetricOptions
+) -> PerQuery:
+    policy = policy.with_ties(options.ties)
     lists, labels = dataset.lists, dataset.labels.astype(np.float64)
     relevant = _relevant(dataset, options)
     gains = labels if options.gain == "linear" else np.exp2(labels) - 1.0
@@ -119,80 +136,17 @@ def _per_query(
         "dcg": lists.sum(gains * weights),
         "precision": found / top_k,
         "recall": found / np.maximum(lists.sum(relevant.astype(np.float64)), 1.0),
-        "mrr": _reciprocal_ranks(policy, lists, relevant, top_k),
+        "mrr": policy.first_weights(relevant, rank_weights("reciprocal-rank", top_k)),
         "average_rank": _average_ranks(policy, lists, relevant),
     }
 
 
-def _mixed(served: Mixture, dataset: Dataset, top_k: int, options: MetricOptions) -> PerQuery:
-    """Of a mixture of policies the expectation is the mixture."""
-    new = _per_query(served.new, dataset, top_k, options)
-    if served.production is None or served.unmixed:
-        return new
-    share = served.share
-    old = _per_query(served.production, dataset, top_k, options)
-    mixed: PerQuery = {}
-    for name, values in new.items():
-        other = old[name]
-        if values is None or other is None:
-            mixed[name] = None
-        else:
-            mixed[name] = share * values + (1.0 - share) * other
-    return mixed
-
-
-def _reciprocal_ranks(
-    policy: AppliedPolicy, lists: Lists, relevant: Booleans, top_k: int
-) -> Floats | None:
-    r"""1/rank of the first relevant document in expectation, 0 below the cut, ``[queries]``."""
-    if not isinstance(policy, ScoredPolicy):
-        return None
-    reciprocal = rank_weights("reciprocal-rank", top_k)
-    if isinstance(policy.policy, Deterministic) and policy.policy.ties == "order":
-        weights = policy.weights(reciprocal) * relevant
-        best = np.zeros(len(lists.lengths))
-        np.maximum.at(best, lists.owners, weights[lists.members])
-        return best
-    if not isinstance(policy.policy, PlackettLuce):
-        return None
-    merged, merged_lists, first = _first_relevant(policy.scores, lists, relevant)
-    weights = policy.policy.expected_weights(merged, merged_lists, reciprocal)
-    found = np.zeros(len(lists.lengths))
-    found[first >= 0] = weights[first[first >= 0]]
-    return found
-
-
-def _first_relevant(
-    scores: Floats, lists: Lists, relevant: Booleans
-) -> tuple[Floats, Lists, Integers]:
-    """Lists in which the relevant documents are one, and where it is (-1 where there is none)."""
-    owners, n = lists.owners, len(lists.lengths)
-    top = np.full(n, -np.inf)
-    np.maximum.at(top, owners[relevant], scores[relevant])
-    rates = np.bincount(
-        owners[relevant], np.exp(scores[relevant] - top[owners[relevant]]), minlength=n
-    )
-    some = rates > 0
-    together = np.where(some, top + np.log(np.where(some, rates, 1.0)), 0.0)
-    lengths = np.bincount(owners[~relevant], minlength=n) + some
-    starts = np.cumsum(lengths) - lengths
-    first = np.where(some, starts, -1)
-    merged = np.empty(int(lengths.sum()))
-    others = np.ones(len(merged), np.bool_)
-    others[first[some]] = False
-    merged[first[some]], merged[others] = together[some], scores[~relevant]
-    return merged, Lists(starts, lengths), first
-
-
 def _average_ranks(policy: AppliedPolicy, lists: Lists, relevant: Booleans) -> Floats | None:
     """Mean expected rank of the relevant documents, in the whole list; NaN where none is."""
-    if not isinstance(policy, ScoredPolicy):
-        return None
     rows = np.flatnonzero(relevant)
-    of_policy = getattr(policy.policy, "expected_ranks", None)
-    if of_policy is None:
+    ranks = policy.expected_ranks(rows)
+    if ranks is None:
         return None
-    ranks = of_policy(policy.scores, lists, rows)
     n = len(lists.lengths)
     sums = np.bincount(lists.owners[rows], ranks, minlength=n)
     counts = np.bincount(lists.owners[rows], minlength=n)

@@ -40,7 +40,7 @@ def misfit_of(components: Components, rewards: Mapping[str, Rewards]) -> dict[st
         rewards: the validation clicks are asked.
     """
     held_out = rewards["valid"].statistics
-    if not components.reward.corrects_bias or held_out is None:
+    if "click model" not in components.reward.assumes or held_out is None:
         return None
     verdict = judge_clicks(components.click_model, held_out)
     if verdict is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cltr.data import loading
 from cltr.errors import CltrError, UsageError
@@ -12,6 +12,7 @@ from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.components import compose
 from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
+from cltr.experiment.initial_model import new_model
 from cltr.experiment.label_training import production_scorer
 from cltr.experiment.provenance import (
     RANKS,
@@ -24,11 +25,9 @@ from cltr.experiment.provenance import (
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import open_run_log
 from cltr.exposure.production_ranker import Production
-from cltr.training.score_documents import new_module, score
+from cltr.interfaces import Model
+from cltr.training.score_documents import score
 from cltr.types import Dataset, Rewards
-
-if TYPE_CHECKING:
-    import torch
 
 
 def evaluate(
@@ -61,8 +60,8 @@ def evaluate(
         check_data(folder, config, dataset)
     else:
         dataset = loading.load_dataset(data)
-    module = new_module(components.scorer, dataset, seed=0)
-    folder.load_module("policy.safetensors", module)
+    model = new_model(components.scorer, dataset)
+    folder.load_model("policy.safetensors", model)
     production = _load_production(config, folder, dataset, elsewhere=data is not None)
     log = None
     if config.log and data is None:
@@ -71,8 +70,8 @@ def evaluate(
     experiment = Experiment(config, components, dataset, production, by_traffic=by_traffic)
     experiment.prepare(earlier["n_interactions"])
     rewards = None if log is None else experiment.reward(log.statistics)
-    blend = 1.0 if blend_to_loss is None else _blend(experiment, module, rewards, blend_to_loss)
-    judged = experiment.judge(module, blend=blend, rewards=rewards)
+    blend = 1.0 if blend_to_loss is None else _blend(experiment, model, rewards, blend_to_loss)
+    judged = experiment.judge(model, blend=blend, rewards=rewards)
     if rewards is not None and "seen_by_training" not in earlier.get("off_policy", {}):
         judged["off_policy"]["seen_by_training"] = True  # version 0.1 chose by all of these clicks
     return {
@@ -109,12 +108,12 @@ def _told(
 
 def _blend(
     experiment: Experiment,
-    module: "torch.nn.Module",
+    model: Model,
     rewards: Mapping[str, Rewards] | None,
     ndcg_loss: float,
 ) -> float:
     """Largest share of the new policy that keeps the worst-case loss on every certified split."""
-    served, bases = experiment.serve(module), experiment.bases(rewards)
+    served, bases = experiment.serve(model), experiment.bases(rewards)
     weights = experiment.reported_weights["dcg"]
     return min(
         blend_for_loss(served[split], weights, ndcg_loss=ndcg_loss, basis=bases[split])
@@ -143,6 +142,6 @@ def _load_production(
             "it cannot be scored on other data"
         )
     scorer = production_scorer(config)
-    module = new_module(scorer, dataset, seed=0)
-    folder.load_module("production.safetensors", module)
-    return Production(score(module, dataset), scorer.name, module)
+    model = new_model(scorer, dataset)
+    folder.load_model("production.safetensors", model)
+    return Production(score(model, dataset), scorer.name, model)

@@ -8,7 +8,7 @@ Nothing else in the package knows that order.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from cltr.evaluation.off_policy import off_policy_values
 from cltr.experiment.components import Components, compose
 from cltr.experiment.config import RunConfig
 from cltr.experiment.held_out import hold_out
-from cltr.experiment.initial_model import start_module
+from cltr.experiment.initial_model import start_model
 from cltr.experiment.label_training import require_judgements, train_production, train_skyline
 from cltr.experiment.library_setup import set_up_libraries
 from cltr.experiment.outcome import Learned, Outcome
@@ -32,7 +32,7 @@ from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
 from cltr.exposure.exposure import counted_exposure, exposure_of
 from cltr.exposure.production_ranker import Production
-from cltr.interfaces import EstimatorContext, Policy
+from cltr.interfaces import EstimatorContext, Model, Policy
 from cltr.logs.log_file import interactions_of
 from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
@@ -49,9 +49,6 @@ from cltr.types import (
     Floats,
     Rewards,
 )
-
-if TYPE_CHECKING:
-    import torch
 
 Drawn = TypeVar("Drawn")
 Clicks = Mapping[str, ClickStatistics]
@@ -71,8 +68,12 @@ class Experiment:
     """Whether certificates weight queries by their traffic: on logs of real users."""
 
     def __post_init__(self) -> None:
-        """A run starts here, so the numerical libraries are set up now."""
+        """A run starts here: numerical libraries are set up, documents get production's scores."""
         set_up_libraries()
+        scores = self.production.scores
+        if scores is None and self.components.scorer.needs_production:
+            scores = self.production.start(self.dataset, self.config.top_k)
+        object.__setattr__(self, "dataset", replace(self.dataset, production=scores))
 
     @classmethod
     def simulated(
@@ -129,7 +130,7 @@ class Experiment:
         clicks: Clicks | None = None,
         *,
         rewards: dict[str, Rewards] | None = None,
-        skyline: "torch.nn.Module | bool | None" = None,
+        skyline: Model | bool | None = None,
         state: TrainingState | None = None,
         on_epoch: Callable[[TrainingState], None] = lambda state: None,
     ) -> Outcome:
@@ -138,7 +139,7 @@ class Experiment:
         Args:
             clicks: by split; simulated if None.
             rewards: what :meth:`reward` made of the same clicks before, if it did.
-            skyline: a module trained on labels to compare with, or whether to train one.
+            skyline: a model trained on labels to compare with, or whether to train one.
             state: resume training from here.
             on_epoch: called after the start and after every epoch.
         """
@@ -147,7 +148,7 @@ class Experiment:
         learned = self.learn(rewards, state=state, on_epoch=on_epoch)
         if isinstance(skyline, bool):
             skyline = self.learn_from_labels() if skyline else None
-        judged = self.judge(learned.module, rewards=rewards, skyline=skyline)
+        judged = self.judge(learned.model, rewards=rewards, skyline=skyline)
         return Outcome(learned, rewards, judged)
 
     def simulate(self) -> dict[str, ClickStatistics]:
@@ -253,28 +254,21 @@ class Experiment:
         self.progress.stage("training")
         self.prepare(rewards["train"].n_interactions)
         trainer = self.trainer
-        module = start_module(self.config, self.dataset, self.production, self.components.scorer)
+        model = start_model(self.config, self.dataset, self.production, self.components.scorer)
 
         def after_epoch(current: TrainingState) -> None:
             on_epoch(current)
             self.progress.epoch(current, self.config.training)
 
         final = trainer.train(
-            module,
+            model,
             rewards["train"],
             rewards["valid"],
             start_counts=self.config.init == "production",
             state=state,
             on_epoch=after_epoch,
         )
-        values = trainer.value(module, rewards["train"])
-        clipped, unsupported = values["clipped"], values["unsupported"]
-        return Learned(
-            module,
-            final,
-            None if np.isnan(clipped) else clipped,
-            None if np.isnan(unsupported) else int(unsupported),
-        )
+        return Learned(model, final, trainer.diagnostics(model, rewards["train"]))
 
     @property
     def trainer(self) -> Trainer:
@@ -287,19 +281,19 @@ class Experiment:
             seed=seed_for(self.config.seed, "training"),
         )
 
-    def learn_from_labels(self) -> "torch.nn.Module":
+    def learn_from_labels(self) -> Model:
         """The skyline: the same scorer trained on the labels of all training queries."""
         self.progress.stage("skyline")
         return train_skyline(self.config, self.dataset, self.components.scorer, self.progress)
 
-    def serve(self, module: "torch.nn.Module", *, blend: float = 1.0) -> dict[str, Mixture]:
+    def serve(self, model: Model, *, blend: float = 1.0) -> dict[str, Mixture]:
         """What users would get, on every split.
 
         Args:
-            module: the new policy's.
+            model: the new policy's.
             blend: share of the new policy in what is served, on top of the estimator's own.
         """
-        scores = score(module, self.dataset)
+        scores = score(model, self.dataset)
         policies = _applied(scores, self.dataset, self.components.ranker.policy)
         return {
             split: Mixture.of(
@@ -314,22 +308,22 @@ class Experiment:
 
     def judge(
         self,
-        module: "torch.nn.Module",
+        model: Model,
         *,
-        skyline: "torch.nn.Module | None" = None,
+        skyline: Model | None = None,
         blend: float = 1.0,
         rewards: Mapping[str, Rewards] | None = None,
     ) -> dict[str, Any]:
         """Metrics, off-policy values and certificates of what is served.
 
         Args:
-            module: the new policy's.
-            skyline: a module to compare with.
+            model: the new policy's.
+            skyline: a model to compare with.
             blend: share of the new policy in what is served.
             rewards: for off-policy values; without, there are none.
         """
         self.progress.stage("evaluation")
-        served = self.serve(module, blend=blend)
+        served = self.serve(model, blend=blend)
         found: dict[str, Any] = {"metrics": {}}
         if self.dataset.judged:
             found["metrics"] = self.metrics(served, skyline=skyline)
@@ -374,7 +368,7 @@ class Experiment:
         }
 
     def metrics(
-        self, served: Mapping[str, Mixture], *, skyline: "torch.nn.Module | None" = None
+        self, served: Mapping[str, Mixture], *, skyline: Model | None = None
     ) -> dict[str, MetricValues]:
         """Metrics on true labels, of test and of training queries; None where one is unknown."""
         best: dict[str, ScoredPolicy] = {}

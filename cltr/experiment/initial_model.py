@@ -1,51 +1,53 @@
-"""Where training starts: production's weights, a fit to its scores, or random weights."""
+"""Where training starts: production's own state, its scores, or random weights."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cltr.documents import Documents, ModelSetup
 from cltr.experiment.config import RunConfig
 from cltr.experiment.seeds import seed_for
 from cltr.exposure.production_ranker import Production
-from cltr.interfaces import Scorer
-from cltr.training.score_documents import fit_scores, new_module
-from cltr.types import Booleans, Dataset, Floats
-
-if TYPE_CHECKING:
-    import torch
+from cltr.interfaces import Model, Scorer
+from cltr.training.loop import TrainingOptions
+from cltr.types import Dataset
 
 
-def start_module(
+def new_model(
+    scorer: Scorer, dataset: Dataset, *, seed: int = 0, options: TrainingOptions | None = None
+) -> Model:
+    """A scorer's model for a data set.
+
+    Args:
+        scorer: builds it.
+        dataset: whose documents it scores.
+        seed: of its initial weights, and of all that it draws.
+        options: of the training that it is for; None if it is built to load a state.
+    """
+    setup = ModelSetup(dataset.n_features, dataset.n_documents)
+    if options is not None:
+        setup = replace(
+            setup,
+            learning_rate=options.learning_rate,
+            weight_decay=options.weight_decay,
+            training=dataset.part("train"),
+        )
+    return scorer.build(setup, seed=seed)
+
+
+def start_model(
     config: RunConfig, dataset: Dataset, production: Production, scorer: Scorer
-) -> "torch.nn.Module":
-    """The module that training begins with."""
-    module = new_module(scorer, dataset, seed=seed_for(config.seed, "start"))
+) -> Model:
+    """The model that training begins with."""
+    seed = seed_for(config.seed, "start")
+    model = new_model(scorer, dataset, seed=seed, options=config.training)
     if config.init == "random":
-        return module
-    if production.module is not None and production.scorer == scorer.name:
-        module.load_state_dict(production.module.state_dict())
-        return module
+        return model
+    if production.model is not None and production.scorer == scorer.name:
+        model.load_state(production.model.state())
+        return model
+    known = np.zeros(dataset.n_queries, np.bool_)
+    known[slice(*dataset.splits["train"])] = production.on(dataset, "train").known
     scores = production.start(dataset, config.top_k)
-    if not scorer.copy_scores(module, scores):
-        known = production.on(dataset, "train").known
-        fit_scores(module, *_chosen(dataset.part("train"), scores, known))
-    return module
-
-
-def _chosen(dataset: Dataset, scores: Floats, queries: Booleans) -> tuple[Dataset, Floats]:
-    """The queries of a split on which production is known, with its scores."""
-    rows = slice(dataset.first_document, dataset.first_document + dataset.n_documents)
-    if queries.all():
-        return dataset, scores[rows]
-    documents = np.repeat(queries, dataset.lists.lengths)
-    offsets = np.concatenate([[0], np.cumsum(dataset.lists.lengths[queries])])
-    chosen = replace(
-        dataset,
-        features=dataset.features[documents],
-        labels=dataset.labels[documents],
-        offsets=offsets,
-        query_ids=dataset.query_ids[queries],
-        document_ids=dataset.document_ids[documents],
-    )
-    return chosen, scores[rows][documents]
+    model.start_from(Documents.of(replace(dataset, production=scores)), known)
+    return model

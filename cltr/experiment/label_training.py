@@ -3,27 +3,23 @@
 The skyline is the upper reference: what a ranker could reach if clicks told the truth.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cltr.errors import DataError
 from cltr.experiment.components import build
 from cltr.experiment.config import Choice, RunConfig
+from cltr.experiment.initial_model import new_model
 from cltr.experiment.progress import Progress
 from cltr.experiment.seeds import seed_for
 from cltr.exposure.production_ranker import Production
-from cltr.interfaces import Scorer
+from cltr.interfaces import Model, Scorer
 from cltr.objectives.plain import Plain
 from cltr.objectives.rewards import Labels
 from cltr.policies.rank_weights import rank_weights
 from cltr.training.exact_ranker import Exact
 from cltr.training.loop import Trainer, TrainingOptions
-from cltr.training.score_documents import new_module, score
+from cltr.training.score_documents import score
 from cltr.types import Dataset, Exposure, Floats, Rewards
-
-if TYPE_CHECKING:
-    import torch
 
 
 def has_labels(dataset: Dataset) -> bool:
@@ -61,14 +57,14 @@ def train_production(config: RunConfig, dataset: Dataset, progress: Progress) ->
     loop = TrainingOptions(
         epochs=options.epochs, patience=options.epochs + 1, learning_rate=options.learning_rate
     )
-    module = new_module(scorer, dataset, seed=seed)
+    model = new_model(scorer, dataset, seed=seed, options=loop)
     _trainer(loop, top_k=config.top_k, seed=seed).train(
-        module,
+        model,
         _labels(training, chosen),
         None,
         on_epoch=lambda state: progress.epoch(state, loop),
     )
-    return Production(score(module, dataset), scorer.name, module)
+    return Production(score(model, dataset), scorer.name, model)
 
 
 def production_scorer(config: RunConfig) -> Scorer:
@@ -79,19 +75,17 @@ def production_scorer(config: RunConfig) -> Scorer:
     return scorer
 
 
-def train_skyline(
-    config: RunConfig, dataset: Dataset, scorer: Scorer, progress: Progress
-) -> "torch.nn.Module":
+def train_skyline(config: RunConfig, dataset: Dataset, scorer: Scorer, progress: Progress) -> Model:
     """A ranker on the labels of all training queries."""
     seed = seed_for(config.seed, "skyline")
-    module = new_module(scorer, dataset, seed=seed)
+    model = new_model(scorer, dataset, seed=seed, options=config.training)
     _trainer(config.training, top_k=config.top_k, seed=seed).train(
-        module,
+        model,
         _labels(dataset.part("train")),
         _labels(dataset.part("valid")),
         on_epoch=lambda state: progress.epoch(state, config.training),
     )
-    return module
+    return model
 
 
 def _trainer(options: TrainingOptions, *, top_k: int, seed: int) -> Trainer:

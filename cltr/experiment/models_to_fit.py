@@ -6,7 +6,7 @@ from typing import Any
 from cltr.errors import UsageError
 from cltr.experiment.components import build
 from cltr.experiment.config import Choice
-from cltr.interfaces import ClickModel
+from cltr.interfaces import ClickModel, Fittable
 from cltr.plugins import registry
 
 ALL = "click-model"
@@ -41,7 +41,6 @@ def choose_models(
 
 def _fits(name: str, sessions: bool) -> bool:
     model: type[ClickModel] = registry().find(ALL, name)
-    if model.fit is ClickModel.fit:
+    if not issubclass(model, Fittable):
         return False
-    one = model()
-    return sessions or (one.independent and not one.needs_sessions)
+    return sessions or (model().independent and not model.needs_sessions)

@@ -8,7 +8,7 @@ the policy is better.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cltr.clicks.models import PositionBased, TrustBias
 from cltr.errors import CltrError
@@ -17,32 +17,27 @@ from cltr.experiment.components import build
 from cltr.experiment.experiment import Clicks, Experiment
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
-from cltr.interfaces import ClickModel
-
-if TYPE_CHECKING:
-    import torch
+from cltr.interfaces import ClickModel, Model
 
 CANDIDATES = (PositionBased, TrustBias)
 
 
-def gains_by_model(
-    experiment: Experiment, module: "torch.nn.Module", clicks: Clicks
-) -> list[dict[str, Any]]:
+def gains_by_model(experiment: Experiment, model: Model, clicks: Clicks) -> list[dict[str, Any]]:
     """The gain on test clicks under each click model that can be fitted to the training clicks.
 
     A model that did not converge, or cannot be fitted, is left out.
 
     Args:
         experiment: of the run.
-        module: the learned policy's.
+        model: the learned policy's.
         clicks: of the run, by split.
     """
     cut = cut_clicks(clicks, experiment.config.top_k)
-    served = experiment.serve(module)
+    served = experiment.serve(model)
     found = []
-    for model in _fitted(experiment, cut):
+    for click_model in _fitted(experiment, cut):
         components = experiment.components.replace(
-            click_model=model, reward=build("reward", experiment.config.reward)
+            click_model=click_model, reward=build("reward", experiment.config.reward)
         )
         try:
             rewards = replace(experiment, components=components).reward(clicks)
@@ -56,7 +51,7 @@ def gains_by_model(
             trained_on=rewards["train"],
             seed=seed_for(experiment.config.seed, "held-out"),
         )
-        found.append({"click_model": f"{model.name}, fitted", **values["difference"]})
+        found.append({"click_model": f"{click_model.name}, fitted", **values["difference"]})
     return found
 
 

@@ -1,25 +1,33 @@
 """What a run gives."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cltr.interfaces import Model
 from cltr.training.loop import TrainingState
 from cltr.types import Rewards
-
-if TYPE_CHECKING:
-    import torch
 
 
 @dataclass(frozen=True)
 class Learned:
     """A trained policy, and what training says of it."""
 
-    module: "torch.nn.Module"
+    model: Model
     state: TrainingState
-    clip_fraction: float | None
-    """Share of the rewarded documents that the estimator's bound stopped; None without a bound."""
-    unsupported: int | None
-    """Documents that the estimator's bound leaves out; None without such a bound."""
+    diagnostics: Mapping[str, float]
+    """The estimator's own numbers on the training clicks."""
+
+    @property
+    def clip_fraction(self) -> float | None:
+        """Share of the rewarded documents that the estimator's bound stopped; None without one."""
+        return self.diagnostics.get("clip_fraction")
+
+    @property
+    def unsupported(self) -> int | None:
+        """Documents that the estimator's bound leaves out; None without such a bound."""
+        found = self.diagnostics.get("unsupported_documents")
+        return None if found is None else int(found)
 
 
 @dataclass(frozen=True)

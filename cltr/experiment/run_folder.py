@@ -8,20 +8,16 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from cltr.documents import State
 from cltr.errors import CltrError, DataError
+from cltr.experiment.checkpoint import Checkpoint
+from cltr.files.arrays import read_arrays, write_arrays
 from cltr.files.storage import finite as finite  # noqa: PLC0414  # many ask for it here
 from cltr.files.storage import write_beside
-from cltr.training.loop import TrainingState
+from cltr.interfaces import Model
 from cltr.types import Floats
-
-if TYPE_CHECKING:
-    import torch
-
-CHECKPOINT = "checkpoint.safetensors"
 
 
 class RunFolder:
@@ -31,6 +27,7 @@ class RunFolder:
         self.path = path
         self._made = [*made]  # folders that came with the run, the innermost first
         self._written: set[Path] = set()
+        self.checkpoint = Checkpoint(path / "checkpoint")
 
     @classmethod
     def create(cls, out: Path | None, *, label: str) -> "RunFolder":
@@ -98,32 +95,30 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: cannot be read as JSON: {error}") from error
 
-    def save_module(self, name: str, module: "torch.nn.Module") -> None:
-        """Weights of a module as safetensors."""
-        self._save(name, dict(module.state_dict()))
+    def save_model(self, name: str, model: Model) -> None:
+        """All that the model's scores depend on, as safetensors."""
+        self._save(name, model.state())
 
-    def load_module(self, name: str, module: "torch.nn.Module") -> None:
-        """Weights into a module of the same shape."""
+    def load_model(self, name: str, model: Model) -> None:
+        """A saved state into a model of the same shape."""
         state = self._load(name)
         try:
-            module.load_state_dict(state)
-        except RuntimeError as error:
+            model.load_state(state)
+        except (KeyError, ValueError) as error:
             raise DataError(
                 f"{self.path / name}: the weights do not fit the scorer of run.toml"
             ) from error
 
     def save_scores(self, name: str, scores: Floats) -> None:
         """Scores, or other numbers, of all documents of the run's data set."""
-        import torch
-
-        self._save(name, {"scores": torch.from_numpy(np.ascontiguousarray(scores))})
+        self._save(name, {"scores": scores})
 
     def load_scores(self, name: str, *, n_documents: int) -> Floats:
         """The scores that :meth:`save_scores` wrote."""
-        tensors = self._load(name)
-        if "scores" not in tensors:
+        arrays = self._load(name)
+        if "scores" not in arrays:
             raise DataError(f"{self.path / name}: holds no scores")
-        scores: Floats = tensors["scores"].numpy()
+        scores: Floats = arrays["scores"]
         if len(scores) != n_documents:
             raise DataError(
                 f"{self.path / name}: has scores of {len(scores)} documents; the data set has "
@@ -131,91 +126,19 @@ class RunFolder:
             )
         return scores
 
-    @property
-    def has_checkpoint(self) -> bool:
-        return (self.path / CHECKPOINT).exists()
-
-    def save_checkpoint(self, state: TrainingState) -> None:
-        """All that is needed to go on; tensors and numbers in one file."""
-        tensors = _prefixed("weights", state.weights) | _prefixed("best", state.best_weights)
-        groups = []
-        if state.optimizer:
-            for key, slots in state.optimizer["state"].items():
-                tensors |= _prefixed(f"optimizer.{key}", slots)
-            groups = state.optimizer["param_groups"]
-        rest = {
-            "epoch": state.epoch,
-            "best_epoch": state.best_epoch,
-            "best_value": state.best_value,
-            "history": state.history,
-            "groups": groups,
-        }
-        self._save(CHECKPOINT, tensors, {"state": json.dumps(rest)})
-
-    def load_checkpoint(self) -> TrainingState | None:
-        """The last finished epoch, or None if none was finished."""
-        path = self.path / CHECKPOINT
-        if not path.exists():
-            return None
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(path, framework="pt") as file:
-                rest = json.loads(file.metadata()["state"])
-                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path}: damaged checkpoint; remove it to start afresh") from error
-        slots = _below("optimizer", tensors)
-        states: dict[int, dict[str, Any]] = {}
-        for key, tensor in slots.items():
-            number, _, slot = key.partition(".")
-            states.setdefault(int(number), {})[slot] = tensor
-        optimizer = {"state": states, "param_groups": rest["groups"]} if rest["groups"] else {}
-        return TrainingState(
-            epoch=rest["epoch"],
-            weights=_below("weights", tensors),
-            optimizer=optimizer,
-            best_weights=_below("best", tensors),
-            best_epoch=rest["best_epoch"],
-            best_value=rest["best_value"],
-            history=rest["history"],
-        )
-
-    def remove_checkpoint(self) -> None:
-        (self.path / CHECKPOINT).unlink(missing_ok=True)
-
-    def _save(
-        self, name: str, tensors: "dict[str, torch.Tensor]", metadata: dict[str, str] | None = None
-    ) -> None:
-        from safetensors.torch import save
-
-        contiguous = {key: tensor.contiguous() for key, tensor in tensors.items()}
+    def _save(self, name: str, arrays: State) -> None:
         with self._write(name) as temporary:
-            temporary.write_bytes(save(contiguous, metadata))  # save_file hides a full disk
+            write_arrays(temporary, arrays)
 
-    def _load(self, name: str) -> "dict[str, torch.Tensor]":
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-
+    def _load(self, name: str) -> State:
         path = self.path / name
         try:
-            return load_file(path)
+            return read_arrays(path)
         except FileNotFoundError as error:
             raise CltrError(f"{path}: no such file; the run is not finished") from error
-        except (OSError, SafetensorError) as error:
-            raise DataError(f"{path}: damaged weights: {error}") from error
 
 
 def _next_folder(parent: Path, label: str) -> Path:
     taken: Iterable[Path] = parent.iterdir() if parent.is_dir() else ()
     numbers = [int(match[1]) for p in taken if (match := re.match(r"(\d+)-", p.name))]
     return parent / f"{max(numbers, default=0) + 1:03d}-{label}"
-
-
-def _prefixed(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
-    return {f"{prefix}.{key}": value for key, value in values.items()}
-
-
-def _below(prefix: str, tensors: dict[str, Any]) -> dict[str, Any]:
-    start = f"{prefix}."
-    return {key[len(start) :]: value for key, value in tensors.items() if key.startswith(start)}

@@ -42,7 +42,7 @@ def train(
         folder.write_text("run.toml", config.to_toml())
         return _run(config, components, dataset, folder, progress or Progress())
     except CltrError:
-        if not folder.has_checkpoint:  # nothing to go on from: leave nothing in the way
+        if not folder.checkpoint.exists:  # nothing to go on from: leave nothing in the way
             folder.discard()
         raise
 
@@ -72,7 +72,7 @@ def _run(
     outcome = experiment.run(
         clicks,
         skyline=config.skyline and has_labels(dataset),
-        state=folder.load_checkpoint(),
+        state=folder.checkpoint.load(),
         on_epoch=_Saver(folder),
     )
     learned, rewards = outcome.learned, outcome.rewards
@@ -82,8 +82,8 @@ def _run(
     certificate = outcome.judged["certificate"]
     warnings = warnings_of(components, misfit, certificate, log=config.log)
     others: list[dict[str, Any]] = []
-    if components.reward.corrects_bias and (log or warnings):
-        others = gains_by_model(experiment, learned.module, clicks)
+    if "click model" in components.reward.assumes and (log or warnings):
+        others = gains_by_model(experiment, learned.model, clicks)
         difference = outcome.judged["off_policy"]["difference"]
         alerts += sign_sentence(components.click_model.name, difference, others)
     result = {
@@ -97,6 +97,7 @@ def _run(
         "misfit": misfit,
         "other_click_models": others,
         **outcome.judged,
+        "diagnostics": dict(learned.diagnostics),
         "clip_fraction": learned.clip_fraction,
         "unsupported_documents": learned.unsupported,
         "epochs": learned.state.epoch,
@@ -105,7 +106,7 @@ def _run(
         "run": str(folder.path),
     }
     folder.write_json("result.json", result)
-    folder.remove_checkpoint()
+    folder.checkpoint.remove()
     return result
 
 
@@ -127,12 +128,12 @@ def _begin(
 
 def _save(folder: RunFolder, experiment: Experiment, learned: Learned) -> None:
     production = experiment.production
-    folder.save_module("policy.safetensors", learned.module)
+    folder.save_model("policy.safetensors", learned.model)
     for name, values in ((SCORES, production.scores), (RANKS, production.rank_distribution)):
         if values is not None:
             folder.save_scores(name, values)
-    if production.module is not None:
-        folder.save_module("production.safetensors", production.module)
+    if production.model is not None:
+        folder.save_model("production.safetensors", production.model)
     folder.write_json("history.json", learned.state.history)
 
 
@@ -144,5 +145,5 @@ class _Saver:
 
     def __call__(self, state: TrainingState) -> None:
         if time.monotonic() - self._last > self._every:
-            self._folder.save_checkpoint(state)
+            self._folder.checkpoint.save(state)
             self._last = time.monotonic()

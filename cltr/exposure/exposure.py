@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cltr.errors import UnsupportedError
 from cltr.interfaces import ClickModel, Policy
 from cltr.policies.on_dataset import AppliedPolicy
 from cltr.types import ClickStatistics, Exposure, Floats, Lists
@@ -50,9 +49,9 @@ def _exposure(
 ) -> Exposure:
     """From what each document gets of any rank weights, in expectation."""
     weights = expected(rank_weights)
-    try:
-        examination, trust = click_model.affine(len(rank_weights))
-    except UnsupportedError:  # a reward that needs them asks the model itself, which says why
+    affine = click_model.affine(len(rank_weights))
+    if affine is None:  # a reward that needs it asks the model itself, which says why
         unknown = np.full_like(weights, np.nan)
         return Exposure(weights, unknown, unknown, source)
+    examination, trust = affine
     return Exposure(weights, expected(examination), expected(examination + trust), source)

@@ -5,19 +5,15 @@ there are scores whose Plackett-Luce policy has the same weights, to start train
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cltr.errors import DataError
-from cltr.interfaces import Policy
+from cltr.interfaces import Model, Policy
 from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
 from cltr.types import ClickStatistics, Dataset, Floats, Lists
-
-if TYPE_CHECKING:
-    import torch
 
 LARGEST_MISFIT = 0.1
 """Share of impressions that may be elsewhere than scores say, beyond chance."""
@@ -29,7 +25,7 @@ class Production:
 
     scores: Floats | None
     scorer: str = ""
-    module: "torch.nn.Module | None" = None
+    model: Model | None = None
     policy: Policy = field(default_factory=PlackettLuce)
     rank_distribution: Floats | None = None
     """P(rank(d) = k) of all documents, ``[docs, K]``, where that is what is known."""

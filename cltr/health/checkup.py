@@ -32,7 +32,7 @@ def examine(
     clicks = check_clicks(train.statistics)
     if clicks.outcome == "fail":
         return [clicks]
-    affine = model.affine(train.statistics.top_k)
+    affine = model.require_affine(train.statistics.top_k)
     halves = hold_out_statistics(train.statistics, share=0.5, seed=seed)
     signal = check_signal(*halves, affine, seed=seed)
     if signal.outcome == "fail":

@@ -61,7 +61,7 @@ def check_attention(model: ClickModel, top_k: int) -> HealthCheck:
         model: affine.
         top_k: ranks.
     """
-    probabilities = np.add(*model.affine(top_k))
+    probabilities = np.add(*model.require_affine(top_k))
     rise = largest_rise(probabilities)
     shown = " ".join(f"{one:.2f}" for one in probabilities)
     told = f"The click probability of a relevant document by rank is {shown}"

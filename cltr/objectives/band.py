@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from cltr.interfaces import Enforced
 from cltr.objectives.ratios import ratio_extremes
 from cltr.objectives.weight_band import BandOptions, Proximal
 from cltr.schedules import Schedule, ScheduleOption
@@ -14,7 +15,7 @@ MARGIN = 1e-9
 """What is served keeps this share more of production than the bound asks for: rounding is less."""
 
 
-class Band(Proximal):
+class Band(Proximal, Enforced):
     r"""Plain with a price on leaving the band, served as the mixture that keeps it.
 
     .. math:: \text{gain} = \mu\,\omega - p\,(\omega - \epsilon_+\omega_0)_+
@@ -35,7 +36,6 @@ class Band(Proximal):
     """
 
     name = "band"
-    guarantee = "enforced"
 
     class Options(BandOptions):
         """Band and price."""

@@ -11,7 +11,7 @@ class Naive(RewardFunction):
     """
 
     name = "naive"
-    corrects_bias = False
+    assumes = frozenset()
 
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
         del propensity_clip
@@ -25,7 +25,7 @@ class Labels(RewardFunction):
     """
 
     name = "labels"
-    corrects_bias = False
+    assumes = frozenset()
 
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
         del propensity_clip

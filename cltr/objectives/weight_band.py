@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from cltr.interfaces import Estimator, EstimatorContext, RewardFunction
 from cltr.options import Options
 from cltr.schedules import Schedule, ScheduleOption
-from cltr.types import Booleans, Floats
+from cltr.types import Booleans, Exposure, Floats, Lists
 
 ROUNDING = 1e-6
 """Weights that differ by less, relatively, are the same: scores are in single precision."""
@@ -67,10 +67,27 @@ class Proximal(Estimator):
         self.high = 1 / clip if self.options.high is None else self.options.high
 
     def outside(self, weights: Floats, logging_weights: Floats) -> Booleans:
+        """Which documents lie outside the band."""
         outside: Booleans = (self.above(weights, logging_weights) > 0) | (
             self.below(weights, logging_weights) > 0
         )
         return outside
+
+    def diagnostics(
+        self, weights: Floats, exposure: Exposure, rewards: Floats | None, lists: Lists
+    ) -> dict[str, float]:
+        """Shares outside the band; with rewards, of the rewarded that the bound stops."""
+        outside = self.outside(weights, exposure.weights)
+        found = {
+            "documents_outside": _share(outside),
+            "queries_outside": _share(lists.sum(outside.astype(np.float64)) > 0),
+        }
+        if rewards is None:
+            return found
+        rewarded = rewards != 0
+        slope = self.slope(weights, exposure.weights, rewards)
+        stopped = rewarded & (slope * rewards <= 0)
+        return found | {"clip_fraction": float(stopped.sum() / max(rewarded.sum(), 1))}
 
     def above(self, weights: Floats, logging_weights: Floats) -> Floats:
         """How far weights lie above the upper bound; negative below it, 0 at it."""
@@ -79,6 +96,10 @@ class Proximal(Estimator):
     def below(self, weights: Floats, logging_weights: Floats) -> Floats:
         """How far weights lie below the lower bound; negative above it, 0 at it."""
         return -_distance(weights, self.low * logging_weights)
+
+
+def _share(which: Booleans) -> float:
+    return float(which.mean()) if len(which) else 0.0
 
 
 def _distance(weights: Floats, bound: Floats) -> Floats:

@@ -2,9 +2,10 @@
 
 import inspect
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from cltr import interfaces
+from cltr import extensions, interfaces
 
 NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 """A component's name: it must be usable in options, lists, paths and study files."""
@@ -19,12 +20,21 @@ def class_problem(component: type[Any], contract: type[interfaces.Component]) ->
     if inspect.isabstract(component):
         missing = ", ".join(sorted(getattr(component, "__abstractmethods__", ())))
         return f"{component.__name__} does not implement {missing}"
-    for method, expected in inspect.getmembers(contract, inspect.isfunction):
-        if not method.startswith("_") and getattr(component, method) is not expected:
+    for method, expected in _contract_methods(component):
+        if getattr(component, method) is not expected:
             found = _signature_problem(component, method, expected)
             if found:
                 return found
     return _constructor_problem(component, contract)
+
+
+def _contract_methods(component: type[Any]) -> Iterator[tuple[str, Any]]:
+    """Methods of all contracts that a class keeps: ``Fittable`` beside ``ClickModel``, say."""
+    for contract in component.__mro__:
+        if contract.__module__ in (interfaces.__name__, extensions.__name__):
+            for method, expected in vars(contract).items():
+                if inspect.isfunction(expected) and not method.startswith("_"):
+                    yield method, expected
 
 
 def _name_problem(component: type[Any], contract: type[Any]) -> str:

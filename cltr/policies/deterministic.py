@@ -1,16 +1,17 @@
 """The policy without chance: documents sorted by score."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from cltr.interfaces import Policy
 from cltr.policies.sort_order import ranks_by_score
-from cltr.types import Floats, Integers, Lists
+from cltr.types import Booleans, Floats, Integers, Lists
 
 
 @dataclass(frozen=True)
-class Deterministic:
+class Deterministic(Policy):
     """Documents in order of their scores.
 
     Example:
@@ -30,10 +31,19 @@ class Deterministic:
         found = np.asarray(weights[np.minimum(ranks, len(rank_weights))])
         return found if self.ties == "order" else _shared_by_ties(found, scores, lists)
 
-    def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
-        """1 at the document's rank, ``[..., docs, K]``."""
-        by_rank = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
-        return np.stack(by_rank, axis=-1)
+    def with_ties(self, ties: Literal["order", "expected"]) -> "Deterministic":
+        return replace(self, ties=ties)
+
+    def first_weights(
+        self, scores: Floats, lists: Lists, chosen: Booleans, rank_weights: Floats
+    ) -> Floats | None:
+        """The weight of the highest chosen document; not known where ties have any order."""
+        if self.ties == "expected":
+            return None
+        weights = self.expected_weights(scores, lists, rank_weights) * chosen
+        best = np.zeros(len(lists.lengths))
+        np.maximum.at(best, lists.owners, weights[lists.members])
+        return best
 
     def expected_ranks(self, scores: Floats, lists: Lists, rows: Integers) -> Floats:
         """Ranks of some documents, from 1, ``[rows]``."""

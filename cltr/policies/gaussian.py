@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cltr.interfaces import Policy
 from cltr.policies.pair_sums import sum_of_pairs
 from cltr.policies.plackett_luce import DEFAULT_ACCURACY
 from cltr.types import Floats, Integers, Lists
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Policy):
     r"""Documents in order of :math:`s_d + \sigma\epsilon_d` with normal noise :math:`\epsilon`.
 
     Example:
@@ -43,11 +44,6 @@ class Gaussian:
             out.reshape(-1),
         )
         return out
-
-    def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
-        """P(rank(d) = k), ``[..., docs, K]``: the expected weights of each rank alone."""
-        by_rank = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
-        return np.stack(by_rank, axis=-1)
 
     def expected_ranks(self, scores: Floats, lists: Lists, rows: Integers) -> Floats:
         r"""Expected ranks of some documents, from 1, ``[rows]``.

@@ -5,43 +5,62 @@ may be a mixture of two policies. All three answer the same question, ``weights`
 answer for the same rank weights once.
 """
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from cltr.errors import UsageError
-from cltr.interfaces import Estimator, Policy
-from cltr.types import Booleans, Dataset, Floats
+from cltr.interfaces import Enforced, Estimator, Policy
+from cltr.types import Booleans, Dataset, Floats, Integers
 
 ANSWERS_KEPT = 4
 """Answers that an applied policy remembers: one for each metric that a run reports."""
 Remembered: TypeAlias = OrderedDict[bytes, Floats]
 
 
-class AppliedPolicy(Protocol):
+class AppliedPolicy(ABC):
     """What metrics and certificates ask of a policy on one split."""
 
-    @property
-    def dataset(self) -> Dataset:
-        """The lists."""
-        ...
+    dataset: Dataset
+    """The lists."""
 
     @property
+    @abstractmethod
     def known(self) -> Booleans:
         """Queries on which the policy is known, ``[queries]``."""
-        ...
 
+    @abstractmethod
     def weights(self, rank_weights: Floats) -> Floats:
         r""":math:`\omega` for the given rank weights, ``[docs]``; do not change it in place."""
-        ...
+
+    @property
+    def parts(self) -> Sequence[tuple[Floats, "AppliedPolicy"]]:
+        """Policies that it is a mixture of, with their shares in each query, ``[queries]``."""
+        return [(np.ones(self.dataset.n_queries), self)]
+
+    def first_weights(self, chosen: Booleans, rank_weights: Floats) -> Floats | None:
+        """Expected rank weight of the first chosen document, ``[queries]``; None if unknown."""
+        del chosen, rank_weights
+        return None
+
+    def expected_ranks(self, rows: Integers) -> Floats | None:
+        """Expected ranks of some documents in their whole lists, from 1, ``[rows]``; or None."""
+        del rows
+        return None
+
+    def with_ties(self, ties: Literal["order", "expected"]) -> "AppliedPolicy":
+        """The same policy, breaking ties of scores like this."""
+        del ties
+        return self
 
 
 @dataclass(frozen=True)
-class ScoredPolicy:
+class ScoredPolicy(AppliedPolicy):
     """The scores of a split's documents, and how rankings come from them."""
 
     dataset: Dataset
@@ -64,9 +83,19 @@ class ScoredPolicy:
         """All queries, ``[queries]``."""
         return np.ones(self.dataset.n_queries, np.bool_)
 
+    def first_weights(self, chosen: Booleans, rank_weights: Floats) -> Floats | None:
+        return self.policy.first_weights(self.scores, self.dataset.lists, chosen, rank_weights)
+
+    def expected_ranks(self, rows: Integers) -> Floats | None:
+        return self.policy.expected_ranks(self.scores, self.dataset.lists, rows)
+
+    def with_ties(self, ties: Literal["order", "expected"]) -> "ScoredPolicy":
+        policy = self.policy.with_ties(ties)
+        return self if policy == self.policy else replace(self, policy=policy)
+
 
 @dataclass(frozen=True)
-class CountedPolicy:
+class CountedPolicy(AppliedPolicy):
     """How often a policy showed each document of a split at each rank."""
 
     dataset: Dataset
@@ -94,7 +123,7 @@ class CountedPolicy:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(AppliedPolicy):
     r"""What users get: a share :math:`\lambda_q` of the new policy, the rest production."""
 
     new: ScoredPolicy
@@ -123,16 +152,19 @@ class Mixture:
             blend: share of the new policy on top of the estimator's own.
         """
         lists = new.dataset.lists
+        share = np.ones(len(lists.lengths))
         if not production.known.any():
-            return cls(new, None, np.ones(len(lists.lengths)))
-        shares = [
-            estimator.served_share(new.weights(weights), production.weights(weights), lists)
-            for weights in metrics
-        ]
-        return cls(new, production, np.asarray(blend * np.min(shares, axis=0)))
+            return cls(new, None, share)
+        if isinstance(estimator, Enforced):
+            shares = [
+                estimator.served_share(new.weights(weights), production.weights(weights), lists)
+                for weights in metrics
+            ]
+            share = np.min(shares, axis=0)
+        return cls(new, production, np.asarray(blend * share))
 
     @property
-    def dataset(self) -> Dataset:
+    def dataset(self) -> Dataset:  # type: ignore[override]
         """The lists."""
         return self.new.dataset
 
@@ -147,6 +179,12 @@ class Mixture:
     def unmixed(self) -> bool:
         """Whether production has no share in any query."""
         return self.production is None or bool((self.share == 1.0).all())
+
+    @property
+    def parts(self) -> Sequence[tuple[Floats, AppliedPolicy]]:
+        if self.production is None or self.unmixed:
+            return [(self.share, self.new)]
+        return [(self.share, self.new), (1.0 - self.share, self.production)]
 
     def weights(self, rank_weights: Floats) -> Floats:
         r""":math:`(1 - \lambda_q)\,\omega_0 + \lambda_q\,\omega`, ``[docs]``."""

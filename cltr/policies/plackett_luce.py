@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import UsageError
+from cltr.interfaces import Policy
+from cltr.policies.first_document import merge_chosen
 from cltr.policies.pair_sums import sum_of_pairs
 from cltr.policies.sort_order import places_by_score
 from cltr.types import Booleans, Floats, Integers, Lists
@@ -21,7 +23,7 @@ Backend: TypeAlias = Literal["numba", "torch"]
 
 
 @dataclass(frozen=True)
-class PlackettLuce:
+class PlackettLuce(Policy):
     r"""Documents are drawn rank by rank, without replacement, in proportion to :math:`e^{s_d}`.
 
     Scores may be infinite. Where those of a list spread further than 600, ranks behind the 15th
@@ -82,8 +84,7 @@ class PlackettLuce:
         if self.backend == "torch":
             weights = np.ones(top_k)
             return self._on_torch("rank_distribution", scores, lists=lists, weights=weights)
-        by_rank = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
-        return np.stack(by_rank, axis=-1)
+        return super().rank_distribution(scores, lists, top_k)
 
     def _on_torch(self, name: str, *arrays: Floats, lists: Lists, weights: Floats) -> Floats:
         from cltr.kernels import devices, plackett_luce_torch
@@ -113,6 +114,16 @@ class PlackettLuce:
                   P(j \text{ before } d) = \sigma(s_j - s_d)
         """
         return sum_of_pairs(scores, lists, rows, lambda gap: 0.5 + 0.5 * np.tanh(0.5 * gap)) + 0.5
+
+    def first_weights(
+        self, scores: Floats, lists: Lists, chosen: Booleans, rank_weights: Floats
+    ) -> Floats:
+        """As in the contract: the first of the chosen arrives like one with the sum of rates."""
+        merged, merged_lists, first = merge_chosen(scores, lists, chosen)
+        weights = self.expected_weights(merged, merged_lists, rank_weights)
+        found = np.zeros(len(lists.lengths))
+        found[first >= 0] = weights[first[first >= 0]]
+        return found
 
 
 def sample_rankings(

@@ -25,7 +25,7 @@ def rank_weights(metric: str, top_k: int, click_model: ClickModel | None = None)
     if metric == "dcg":
         return np.asarray(1.0 / np.log2(ranks + 1.0))
     if metric == "clicks" and click_model is not None:
-        examination, trust = click_model.affine(top_k)
+        examination, trust = click_model.require_affine(top_k)
         return examination + trust
     if metric == "precision":
         return np.full(top_k, 1.0 / top_k)

@@ -3,10 +3,14 @@
 import numpy as np
 from pydantic import Field
 
+from cltr.documents import Batch
 from cltr.interfaces import Objective, Ranker
 from cltr.options import Options
 from cltr.policies import DEFAULT_ACCURACY, Backend, PlackettLuce
-from cltr.types import Booleans, Floats, Lists
+from cltr.types import Floats
+
+PROBES = 2
+"""Random signs in an estimate of the curvature, one call of the kernel each."""
 
 
 class Exact(Ranker):
@@ -45,13 +49,16 @@ class Exact(Ranker):
             device=self.options.device,
         )
 
-    def gradient(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rng: np.random.Generator,
-    ) -> Floats:
+    def gradient(self, batch: Batch, objective: Objective, rng: np.random.Generator) -> Floats:
         del rng
-        return self.policy.gradient(scores, objective.slope, Lists.of_mask(mask), rank_weights)
+        return self.policy.gradient(batch.scores, objective.slope, batch.lists, batch.rank_weights)
+
+    def curvature(self, batch: Batch, rng: np.random.Generator) -> Floats:
+        r"""Hutchinson's estimate of the diagonal, :math:`E[z \odot J z]` over random signs z."""
+        total = np.zeros(batch.scores.shape)
+        for _ in range(PROBES):
+            signs = np.where(batch.mask, rng.choice([-1.0, 1.0], size=batch.mask.shape), 0.0)
+            total += signs * self.policy.gradient(
+                batch.scores, signs, batch.lists, batch.rank_weights
+            )
+        return total / PROBES

@@ -4,21 +4,20 @@ Every random choice of an epoch derives from the seed and the epoch's number, so
 interrupted goes on to the same result from its last finished epoch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from cltr.interfaces import Estimator, Objective, Ranker
+from cltr.documents import Documents, State
+from cltr.interfaces import Estimator, Model, Penalised, Ranker
 from cltr.options import Options
-from cltr.training.batches import Batch, draw_batches
-from cltr.training.score_documents import score, tensors
-from cltr.types import Floats, Lists, Rewards
-
-if TYPE_CHECKING:
-    import torch
+from cltr.training.batch_ascent import BatchAscent, mean
+from cltr.training.batches import TrainingBatch, all_batches, documents_of, draw_batches
+from cltr.training.score_documents import score
+from cltr.types import Exposure, Floats, Lists, Rewards
 
 
 class TrainingOptions(Options):
@@ -56,9 +55,11 @@ class TrainingState:
     """All that a run needs to go on after an interruption."""
 
     epoch: int = 0
-    weights: dict[str, Any] = field(default_factory=dict)
-    optimizer: dict[str, Any] = field(default_factory=dict)
-    best_weights: dict[str, Any] = field(default_factory=dict)
+    weights: State = field(default_factory=dict)
+    """The model's state."""
+    optimizer: State = field(default_factory=dict)
+    """Its training state."""
+    best_weights: State = field(default_factory=dict)
     best_epoch: int = 0
     best_value: float = -np.inf
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -76,7 +77,7 @@ class Trainer:
 
     def train(
         self,
-        module: "torch.nn.Module",
+        model: Model,
         training: Rewards,
         validation: Rewards | None,
         *,
@@ -84,168 +85,113 @@ class Trainer:
         state: TrainingState | None = None,
         on_epoch: Callable[[TrainingState], None] = lambda state: None,
     ) -> TrainingState:
-        """Train until the validation value stops rising; leave the weights to keep in ``module``.
+        """Train until the validation value stops rising; leave the state to keep in ``model``.
 
         Without validation all epochs run and the last one counts.
 
         Args:
-            module: the scorer's module; changed in place.
+            model: changed in place.
             training: where gradients come from.
             validation: where the value that stops training comes from.
-            start_counts: whether the start is among the weights to keep. Weights that nothing was
+            start_counts: whether the start is among the states to keep. Weights that nothing was
                 learned into should not be: a few validation clicks can prefer them.
-            state: go on from here instead of from the module's weights.
+            state: go on from here instead of from the model's own state.
             on_epoch: called after the start and after every epoch, to show and to save.
         """
-        import torch
-
-        # Decay apart from the gradient: Adam makes a full step of any gradient, so where slopes
-        # are 0, at PRPO's bounds, decay within it would carry the policy away.
-        optimizer = torch.optim.AdamW(
-            module.parameters(),
-            lr=self.options.learning_rate,
-            weight_decay=self.options.weight_decay,
-            fused=True,
-        )
         if state is None:
-            state = TrainingState(weights=_copy(module.state_dict()))
-            self._judge(module, validation, state)
+            state = TrainingState(weights=model.state())
+            self._judge(model, validation, state)
             if not start_counts:
                 state.best_value = -np.inf
             on_epoch(state)
         else:
-            module.load_state_dict(state.weights)
-            if state.optimizer:
-                optimizer.load_state_dict(state.optimizer)
+            model.load_state(state.weights)
+            model.load_training_state(state.optimizer)
+        whole = self._whole(training) if model.whole else None
         while (
             state.epoch < self.options.epochs
             and state.epoch - state.best_epoch < self.options.patience
         ):
             state.epoch += 1
-            self._epoch(module, optimizer, training, state.epoch)
-            state.weights = _copy(module.state_dict())
-            state.optimizer = optimizer.state_dict()
-            self._judge(module, validation, state)
+            self._epoch(model, training, state.epoch, whole)
+            state.weights, state.optimizer = model.state(), model.training_state()
+            self._judge(model, validation, state)
             on_epoch(state)
         if self.options.keep == "best":
-            module.load_state_dict(state.best_weights)
+            model.load_state(state.best_weights)
         return state
 
-    def value(self, module: "torch.nn.Module", split: Rewards) -> dict[str, float]:
-        """The estimator's own value of the policy on a split, and how much of it is clipped."""
-        lists = split.dataset.lists
-        weights = self.ranker.policy.expected_weights(
-            score(module, split.dataset), lists, self.rank_weights
-        )
-        logging_weights = split.exposure.weights
-        gain = self.estimator.gain(weights, logging_weights, split.values)
-        value = _mean(lists.sum(gain), split.query_weights)
-        if self.estimator.penalised:
+    def value(self, model: Model, split: Rewards) -> float:
+        """The estimator's own value of the policy on a split."""
+        lists, weights = split.dataset.lists, self._weights(model, split)
+        gain = self.estimator.gain(weights, split.exposure.weights, split.values)
+        value = mean(lists.sum(gain), split.query_weights)
+        if isinstance(self.estimator, Penalised):
             divergence = self.estimator.divergence(weights, split.exposure)
-            mean = _mean(lists.sum(divergence), split.query_weights)
-            value -= self.estimator.penalty(mean)
-        return {
-            "value": value,
-            "clipped": self._clipped(weights, split),
-            "unsupported": self._unsupported(weights, split),
-        }
+            value -= self.estimator.penalty(mean(lists.sum(divergence), split.query_weights))
+        return value
 
-    def _unsupported(self, weights: Floats, split: Rewards) -> float:
-        """How many documents of logged queries the estimator's bound leaves out; NaN without."""
-        unsupported = self.estimator.unsupported(weights, split.exposure)
-        logged = np.repeat(split.query_weights > 0, split.dataset.lists.lengths)
-        return float("nan") if unsupported is None else float(unsupported[logged].sum())
+    def diagnostics(self, model: Model, split: Rewards) -> Mapping[str, float]:
+        """The estimator's own numbers on the logged queries of a split."""
+        lengths = split.dataset.lists.lengths
+        logged = split.query_weights > 0
+        rows, kept = np.repeat(logged, lengths), lengths[logged]
+        given = split.exposure
+        exposure = Exposure(
+            given.weights[rows], given.propensities[rows], given.attention[rows], given.source
+        )
+        lists = Lists(np.cumsum(kept) - kept, kept)
+        weights = self._weights(model, split)[rows]
+        return self.estimator.diagnostics(weights, exposure, split.values[rows], lists)
 
-    def _clipped(self, weights: Floats, split: Rewards) -> float:
-        """Share of the rewarded documents of logged queries past the bound; NaN without one."""
-        outside = self.estimator.outside(weights, split.exposure.weights)
-        if outside is None:
-            return float("nan")
-        logged = np.repeat(split.query_weights > 0, split.dataset.lists.lengths)
-        counted = logged & (split.values != 0)
-        slope = self.estimator.slope(weights, split.exposure.weights, split.values)
-        stopped = counted & (slope * split.values <= 0)
-        return float(stopped.sum() / max(counted.sum(), 1))
+    def _weights(self, model: Model, split: Rewards) -> Floats:
+        scores = score(model, split.dataset)
+        return self.ranker.policy.expected_weights(scores, split.dataset.lists, self.rank_weights)
 
-    def _judge(
-        self,
-        module: "torch.nn.Module",
-        validation: Rewards | None,
-        state: TrainingState,
-    ) -> None:
-        """Record the epoch's values; keep the weights if they are the best so far."""
+    def _judge(self, model: Model, validation: Rewards | None, state: TrainingState) -> None:
+        """Record the epoch's value; keep the state if it is the best so far."""
         record: dict[str, Any] = {"epoch": state.epoch}
-        if validation is None:
-            better = True
-        else:
-            judged = self.value(module, validation)
-            record |= {"valid_value": judged["value"]}
-            better = judged["value"] > state.best_value
-            state.best_value = max(state.best_value, judged["value"])
+        better = True
+        if validation is not None:
+            value = self.value(model, validation)
+            record["valid_value"] = value
+            better = value > state.best_value
+            state.best_value = max(state.best_value, value)
         if better:
-            state.best_epoch = state.epoch
-            state.best_weights = _copy(module.state_dict())
+            state.best_epoch, state.best_weights = state.epoch, state.weights
         state.history.append(record)
 
     def _epoch(
         self,
-        module: "torch.nn.Module",
-        optimizer: "torch.optim.Optimizer",
+        model: Model,
         training: Rewards,
         epoch: int,
+        whole: tuple[list[TrainingBatch], Documents] | None,
     ) -> None:
         rng = np.random.default_rng([self.seed, epoch])
-        divergences = self._divergences(module, training)
-        module.train()
+        divergences = self._divergences(model, training)
+
+        def climb(batches: list[TrainingBatch]) -> BatchAscent:
+            parts = (self.estimator, self.ranker, self.rank_weights, training)
+            return BatchAscent(*parts, batches, divergences, rng)
+
+        if whole is not None:
+            batches, documents = whole
+            model.step(documents, climb(batches))
+            return
         for queries in draw_batches(training, self.options.batch_queries, rng):
-            batch = Batch.of(training, queries)
-            self._step(module, optimizer, training, batch, divergences, rng)
+            batches = [TrainingBatch.of(training, queries)]
+            model.step(documents_of(training.dataset, batches), climb(batches))
 
-    def _divergences(self, module: "torch.nn.Module", training: Rewards) -> Floats | None:
+    def _whole(self, training: Rewards) -> tuple[list[TrainingBatch], Documents] | None:
+        """All training queries for models that want them at once; None if there are none."""
+        chosen = all_batches(training, self.options.batch_queries)
+        batches = [TrainingBatch.of(training, queries) for queries in chosen]
+        return (batches, documents_of(training.dataset, batches)) if batches else None
+
+    def _divergences(self, model: Model, training: Rewards) -> Floats | None:
         """Divergence of every query at the start of an epoch; steps keep it up to date."""
-        if not self.estimator.penalised:
+        if not isinstance(self.estimator, Penalised):
             return None
-        lists = training.dataset.lists
-        weights = self.ranker.policy.expected_weights(
-            score(module, training.dataset), lists, self.rank_weights
-        )
-        return lists.sum(self.estimator.divergence(weights, training.exposure))
-
-    def _step(
-        self,
-        module: "torch.nn.Module",
-        optimizer: "torch.optim.Optimizer",
-        training: Rewards,
-        batch: Batch,
-        divergences: Floats | None,
-        rng: np.random.Generator,
-    ) -> None:
-        import torch
-
-        scores = module(*tensors(training.dataset, batch.rows))
-        padded = batch.pad(scores.detach().numpy().astype(np.float64), fill=-np.inf)
-        weights = self.ranker.policy.expected_weights(
-            padded, Lists.of_mask(batch.mask), self.rank_weights
-        )
-        price = 0.0
-        if divergences is not None:
-            terms = self.estimator.divergence(weights, batch.exposure) * batch.mask
-            divergences[batch.queries] = terms.sum(-1)
-            price = self.estimator.penalty_slope(_mean(divergences, training.query_weights))
-        objective = Objective(self.estimator, weights, batch.exposure, batch.rewards, price)
-        gradient = self.ranker.gradient(padded, batch.mask, self.rank_weights, objective, rng)
-        # Queries count by how often they came; scaled so that a step is one query's on average.
-        share = batch.shares * np.count_nonzero(training.query_weights) / len(batch.queries)
-        ascent = (gradient * share[:, None])[batch.mask]
-        optimizer.zero_grad(set_to_none=True)
-        scores.backward(torch.from_numpy(-ascent).to(scores.dtype))
-        optimizer.step()
-
-
-def _copy(state: dict[str, Any]) -> dict[str, Any]:
-    return {name: tensor.detach().clone() for name, tensor in state.items()}
-
-
-def _mean(values: Floats, shares: Floats) -> float:
-    """Weighted mean; not by ``@``, whose last digit depends on the number of threads."""
-    return float((shares * values).sum())
+        divergence = self.estimator.divergence(self._weights(model, training), training.exposure)
+        return training.dataset.lists.sum(divergence)

@@ -5,26 +5,28 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from cltr.documents import Documents, ModelSetup
 from cltr.errors import UsageError
 from cltr.interfaces import Scorer
 from cltr.options import Options
-from cltr.types import Floats
+from cltr.training.torch_model import Tensors, TorchModel, TorchScorer
+from cltr.types import Booleans
 
 if TYPE_CHECKING:
     import torch
 
 
-def _some(n_features: int, scorer: Scorer) -> int:
+def _some_features(setup: ModelSetup, scorer: Scorer) -> int:
     """The number of features, which must not be 0: all documents would have one score."""
-    if n_features == 0:
+    if setup.n_features == 0:
         raise UsageError(
             f"the scorer '{scorer.name}' needs features, and the data have none; use --scorer "
             "table, or ingest the log with --data"
         )
-    return n_features
+    return setup.n_features
 
 
-class Mlp(Scorer):
+class Mlp(TorchScorer):
     """A feed-forward network with ReLU, the paper's 150-75 by default."""
 
     name = "mlp"
@@ -38,19 +40,17 @@ class Mlp(Scorer):
 
     options: "Mlp.Options"
 
-    def build(self, n_features: int, n_documents: int) -> "torch.nn.Module":
-        del n_documents
-        return _feed_forward([_some(n_features, self), *self.options.hidden, 1])
+    def module(self, setup: ModelSetup) -> "torch.nn.Module":
+        return _feed_forward([_some_features(setup, self), *self.options.hidden, 1])
 
 
-class Linear(Scorer):
+class Linear(TorchScorer):
     """A weighted sum of the features."""
 
     name = "linear"
 
-    def build(self, n_features: int, n_documents: int) -> "torch.nn.Module":
-        del n_documents
-        return _feed_forward([_some(n_features, self), 1])
+    def module(self, setup: ModelSetup) -> "torch.nn.Module":
+        return _feed_forward([_some_features(setup, self), 1])
 
 
 class TableScorer(Scorer):
@@ -75,17 +75,29 @@ class TableScorer(Scorer):
 
     options: "TableScorer.Options"
 
-    def build(self, n_features: int, n_documents: int) -> "torch.nn.Module":
-        del n_features
-        return _table(n_documents, self.options.rate)
+    def build(self, setup: ModelSetup, *, seed: int) -> "TableModel":
+        rate = self.options.rate
+        return TableModel(_table(setup.n_documents, rate), setup, seed=seed, rate=rate)
 
-    def copy_scores(self, module: "torch.nn.Module", scores: Floats) -> bool:
+
+class TableModel(TorchModel):
+    """A table can have the scores of production itself."""
+
+    def __init__(
+        self, module: "torch.nn.Module", setup: ModelSetup, *, seed: int, rate: float
+    ) -> None:
+        super().__init__(module, setup, seed=seed)
+        self._rate = rate
+
+    def start_from(self, documents: Documents, queries: Booleans) -> None:
         import torch
 
+        del queries
+        if documents.production is None:
+            raise ValueError("there are no scores of production to start from")
         with torch.no_grad():
-            weights = torch.from_numpy(scores / self.options.rate)
-            module.get_parameter("weights").copy_(weights)
-        return True
+            scores = torch.from_numpy(documents.production / self._rate)
+            self.module.get_parameter("weights").copy_(scores)
 
 
 def _table(n_documents: int, rate: float) -> "torch.nn.Module":
@@ -99,9 +111,8 @@ def _table(n_documents: int, rate: float) -> "torch.nn.Module":
             super().__init__()
             self.weights = nn.Parameter(torch.zeros(n_documents, dtype=torch.float64))
 
-        def forward(self, features: "torch.Tensor", rows: "torch.Tensor") -> "torch.Tensor":
-            del features
-            return rate * self.weights[rows]
+        def forward(self, documents: Tensors) -> "torch.Tensor":
+            return rate * self.weights[documents.rows]
 
     return PerDocument()
 
@@ -114,15 +125,14 @@ def _feed_forward(widths: list[int]) -> "torch.nn.Module":
         layers += [nn.ReLU()] * (i > 0) + [nn.Linear(fan_in, fan_out)]
 
     class FeedForward(nn.Module):
-        """Scores from features alone; the row number is not used."""
+        """Scores from features alone."""
 
         def __init__(self) -> None:
             super().__init__()
             self.layers = nn.Sequential(*layers)
 
-        def forward(self, features: "torch.Tensor", rows: "torch.Tensor") -> "torch.Tensor":
-            del rows
-            scores: torch.Tensor = self.layers(features)
+        def forward(self, documents: Tensors) -> "torch.Tensor":
+            scores: torch.Tensor = self.layers(documents.features)
             return scores.squeeze(-1)
 
     return FeedForward()

@@ -12,12 +12,12 @@ from cltr.clicks.counts import CellCounts
 from cltr.clicks.fit_tools import FitOptions, Parameters
 from cltr.errors import DataError
 from cltr.hookspecs import hookimpl
-from cltr.interfaces import ClickModel, RewardFunction
+from cltr.interfaces import ClickModel, Fittable, RewardFunction
 from cltr.options import Options
 from cltr.types import Affine, ClickData, ClickLog, Dataset, Floats, Integers
 
 
-class DeviceBias(ClickModel):
+class DeviceBias(Fittable):
     r"""Position bias that depends on the device: phones show less at a time.
 
     .. math:: P(C=1 | d, k, \text{device}) = k^{-\eta_\text{device}} R_d
@@ -38,6 +38,7 @@ class DeviceBias(ClickModel):
         phones: float = Field(0.6, ge=0, le=1, description="share of the users who have a phone.")
 
     options: "DeviceBias.Options"
+    needs_sessions = True  # counts by rank do not say which device
 
     def draw_context(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         return {"device": np.where(rng.random(n) < self.options.phones, "phone", "desktop")}
@@ -94,6 +95,7 @@ class Smoothed(RewardFunction):
     """
 
     name = "smoothed"
+    assumes = frozenset({"click model"})
 
     class Options(Options):
         """The prior."""
@@ -106,7 +108,7 @@ class Smoothed(RewardFunction):
 
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
         del seed
-        self.affine = click_model.affine(data.statistics.top_k)
+        self.affine = click_model.require_affine(data.statistics.top_k)
         corrected, examined = self._totals(data)
         self.prior = corrected.sum() / max(examined.sum(), 1.0)
 

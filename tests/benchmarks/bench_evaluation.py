@@ -35,7 +35,7 @@ def bench_score_and_evaluate(contest):
 
     def evaluate():
         omega = PlackettLuce().expected_weights(
-            score(problem.module, problem.dataset), problem.dataset.lists, weights
+            score(problem.model, problem.dataset), problem.dataset.lists, weights
         )
         return expected_ndcg(omega, problem.dataset.labels, problem.dataset.lists, top_k=5).mean()
 
@@ -44,7 +44,7 @@ def bench_score_and_evaluate(contest):
         evaluate,
         work="1,000 queries of 120 documents, 136 features",
         rounds=3,
-        scores_alone=lambda: score(problem.module, problem.dataset),
+        scores_alone=lambda: score(problem.model, problem.dataset),
     )
 
 

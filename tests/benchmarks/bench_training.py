@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from cltr.documents import Batch
 from cltr.interfaces import Objective
 from cltr.plugins import registry
 from cltr.policies import PlackettLuce, sample_rankings
-from cltr.types import Lists
 from tests.benchmarks import textbook
 from tests.benchmarks.work import Problem
 
@@ -114,12 +114,13 @@ def bench_many_ranks(contest, documents, top_k):
     problem = Problem(queries=4, documents=documents, top_k=top_k)
     (batch,) = problem.batches()
     scores = problem.scores.reshape(batch.mask.shape)
-    weights = PlackettLuce().expected_weights(scores, Lists.of_mask(batch.mask), problem.ranks)
+    scored = Batch(scores, batch.mask, problem.ranks)
+    weights = PlackettLuce().expected_weights(scores, scored.lists, problem.ranks)
     objective = Objective(problem.estimator, weights, batch.exposure, batch.rewards, 0.0)
 
     def gradient(name: str):
         ranker, rng = registry().find("ranker", name)(), np.random.default_rng(0)
-        return lambda: ranker.gradient(scores, batch.mask, problem.ranks, objective, rng)
+        return lambda: ranker.gradient(scored, objective, rng)
 
     exact, sampled = gradient("exact"), gradient("pl-rank")
     error = np.linalg.norm(sampled() - exact()) / np.linalg.norm(exact())

@@ -22,7 +22,7 @@ from cltr.data.loading import load_dataset
 from cltr.evaluation.metrics import expected_ndcg
 from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
-from cltr.experiment.initial_model import start_module
+from cltr.experiment.initial_model import start_model
 from cltr.experiment.library_setup import set_up_libraries
 from cltr.policies import PlackettLuce
 from cltr.policies.rank_weights import rank_weights
@@ -47,10 +47,10 @@ LOOKS = 10
 
 
 class Stopwatch:
-    """Judges a module now and then while it trains, off the clock."""
+    """Judges a model now and then while it trains, off the clock."""
 
-    def __init__(self, module, dataset: Dataset, top_k: int) -> None:
-        self._module, self._test = module, dataset.part("test")
+    def __init__(self, model, dataset: Dataset, top_k: int) -> None:
+        self._model, self._test = model, dataset.part("test")
         self._dcg, self._judging, self._start = rank_weights("dcg", top_k), 0.0, 0.0
         self.curve: Curve = []
 
@@ -59,9 +59,8 @@ class Stopwatch:
         now = time.process_time()
         self._start = self._start or now
         test = self._test
-        weights = PlackettLuce().expected_weights(score(self._module, test), test.lists, self._dcg)
+        weights = PlackettLuce().expected_weights(score(self._model, test), test.lists, self._dcg)
         value = expected_ndcg(weights, test.labels, test.lists, top_k=len(self._dcg)).mean()
-        self._module.train()
         self.curve.append((now - self._start - self._judging, value))
         self._judging += time.process_time() - now
 
@@ -71,9 +70,9 @@ def learn(experiment: Experiment, rewards: dict[str, Rewards]) -> Curve:
     config, dataset, ranker = experiment.config, experiment.dataset, experiment.components.ranker
     experiment.prepare(config.interactions)
     scorer = experiment.components.scorer
-    module = start_module(config, dataset, experiment.production, scorer)
+    model = start_model(config, dataset, experiment.production, scorer)
     batches = -(-np.count_nonzero(rewards["train"].query_weights) // config.training.batch_queries)
-    watch, gradient, steps = Stopwatch(module, dataset, config.top_k), ranker.gradient, 0
+    watch, gradient, steps = Stopwatch(model, dataset, config.top_k), ranker.gradient, 0
 
     def watched(*arguments) -> Floats:
         nonlocal steps
@@ -85,7 +84,7 @@ def learn(experiment: Experiment, rewards: dict[str, Rewards]) -> Curve:
     ranker.gradient = watched
     estimator = experiment.components.estimator
     trainer = Trainer(estimator, ranker, experiment.rank_weights, config.training)
-    trainer.train(module, rewards["train"], rewards["valid"])
+    trainer.train(model, rewards["train"], rewards["valid"])
     watch.look()
     return watch.curve
 

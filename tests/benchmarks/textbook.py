@@ -48,12 +48,12 @@ class Reinforce:
         """A function that runs over all queries once."""
         problem, size = self.problem, 4 if self.as_authors else BATCH
         features = torch.from_numpy(problem.dataset.features)
-        optimizer = torch.optim.Adam(problem.module.parameters(), lr=1e-9)
+        optimizer = torch.optim.Adam(problem.model.module.parameters(), lr=1e-9)
 
         def run() -> None:
             for start in range(0, problem.queries, size):
                 rows = slice(start * problem.documents, (start + size) * problem.documents)
-                scores = problem.module(features[rows], None).view(-1, problem.documents)
+                scores = problem.network(features[rows]).view(-1, problem.documents)
                 optimizer.zero_grad(set_to_none=True)
                 self._loss(scores, slice(start, start + size)).backward()
                 optimizer.step()

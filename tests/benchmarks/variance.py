@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from cltr.documents import Batch as ScoredBatch
 from cltr.interfaces import Objective, Ranker
 from cltr.objectives.plain import Plain
 from cltr.plugins import registry
@@ -60,7 +61,8 @@ class Batch:
         objective = Objective(Plain(), weights, exposure, self.rewards)
         mask = np.ones(self.scores.shape, bool)
         rng = np.random.default_rng(seed)
-        return ranker.gradient(self.scores, mask, self.rank_weights, objective, rng)
+        batch = ScoredBatch(self.scores, mask, self.rank_weights)
+        return ranker.gradient(batch, objective, rng)
 
     def truth(self, ranker: Ranker) -> Floats | None:
         """The derivative under the ranker's policy; None if that has none."""
@@ -109,11 +111,12 @@ def measure(ranker: Ranker, batch: Batch, *, repeats: int) -> tuple[float, float
     weights = ranker.policy.expected_weights(batch.scores, batch.lists, batch.rank_weights)
     objective = Objective(Plain(), weights, Exposure(weights, weights, weights), batch.rewards)
     mask, rng = np.ones(batch.scores.shape, bool), np.random.default_rng(0)
-    ranker.gradient(batch.scores, mask, batch.rank_weights, objective, rng)
+    scored = ScoredBatch(batch.scores, mask, batch.rank_weights)
+    ranker.gradient(scored, objective, rng)
     spent = []
     for _ in range(9):
         start = time.process_time()
-        ranker.gradient(batch.scores, mask, batch.rank_weights, objective, rng)
+        ranker.gradient(scored, objective, rng)
         spent.append(time.process_time() - start)
     return error, 1000 * min(spent) / len(batch.scores)
 

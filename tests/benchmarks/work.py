@@ -7,14 +7,16 @@ import numpy as np
 import torch
 
 from cltr.clicks.models import TrustBias
+from cltr.documents import Documents, ModelSetup
 from cltr.interfaces import Estimator, EstimatorContext
 from cltr.objectives.prpo import PRPO
 from cltr.plugins import registry
 from cltr.policies import PlackettLuce
 from cltr.policies.rank_weights import rank_weights
-from cltr.training.batches import Batch
+from cltr.training.batches import TrainingBatch
 from cltr.training.loop import Trainer, TrainingOptions
 from cltr.training.scorers import Mlp
+from cltr.training.torch_model import Tensors, TorchModel
 from cltr.types import Dataset, Exposure, Floats, Rewards
 
 FEATURES, TOP_K, BATCH = 136, 5, 32
@@ -46,15 +48,17 @@ class Problem:
     """Standard deviation of the scorer's scores: small is a flat policy, 6 a very peaked one."""
 
     @cached_property
-    def module(self) -> torch.nn.Module:
-        torch.manual_seed(0)
-        module = Mlp().build(self.features, 0)
-        inputs = torch.from_numpy(self.split_features)
+    def model(self) -> TorchModel:
+        model = Mlp().build(ModelSetup(self.features, 0, learning_rate=1e-9), seed=0)
+        factor = self.scale / float(model.scores(Documents.of(self.dataset)).std())
         with torch.no_grad():
-            factor = self.scale / float(module(inputs, None).std())
-            module.layers[-1].weight *= factor
-            module.layers[-1].bias *= factor
-        return module
+            model.module.layers[-1].weight *= factor
+            model.module.layers[-1].bias *= factor
+        return model
+
+    def network(self, features: torch.Tensor) -> torch.Tensor:
+        """The scorer's layers alone."""
+        return self.model.module(Tensors(features, None, None, None))
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -70,9 +74,7 @@ class Problem:
 
     @cached_property
     def scores(self) -> Floats:
-        with torch.no_grad():
-            found = self.module(torch.from_numpy(self.split_features), None)
-        return found.double().numpy()
+        return self.model.scores(Documents.of(self.dataset))
 
     @cached_property
     def split(self) -> Rewards:
@@ -90,29 +92,28 @@ class Problem:
         prpo.prepare(EstimatorContext(10**6, self.ranks, "dcg", TrustBias()))
         return prpo
 
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[TrainingBatch]:
         """All queries, a batch at a time."""
         numbers = np.arange(self.queries)
-        return [Batch.of(self.split, numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)]
+        starts = range(0, len(numbers), BATCH)
+        return [TrainingBatch.of(self.split, numbers[i : i + BATCH]) for i in starts]
 
     def train(self, ranker: str, **options: object):
         """A function that runs one epoch of the real loop."""
         found = registry().find("ranker", ranker)(**options)
         settings = TrainingOptions(learning_rate=1e-9, batch_queries=BATCH)
         loop = Trainer(self.estimator, found, self.ranks, settings)
-        parameters, split = self.module.parameters(), self.split
-        optimizer = torch.optim.AdamW(parameters, lr=1e-9, weight_decay=0, fused=True)
-        return lambda: loop._epoch(self.module, optimizer, split, 1)
+        return lambda: loop._epoch(self.model, self.split, 1, None)
 
     def scorer_alone(self):
         """A function that runs the scorer forward and backward, batch by batch, and no more."""
-        module, features = self.module, torch.from_numpy(self.split_features)
+        module, features = self.model.module, torch.from_numpy(self.split_features)
         size = BATCH * self.documents
 
         def run() -> None:
             for start in range(0, len(features), size):
                 module.zero_grad(set_to_none=True)
-                scores = module(features[start : start + size], None)
+                scores = self.network(features[start : start + size])
                 scores.backward(torch.ones_like(scores))
 
         return run

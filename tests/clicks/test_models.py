@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cltr.clicks.models import Adversarial, PositionBased, TrustBias
 from cltr.errors import OptionError, UnsupportedError
-from cltr.interfaces import ClickModel
+from cltr.interfaces import ClickModel, Fittable
 from tests import strategies
 
 ALPHA = [0.35, 0.53, 0.55, 0.54, 0.52]
@@ -118,19 +118,17 @@ def test_which_models_may_be_drawn_as_counts():
 
 @pytest.mark.parametrize("model", [FirstClick(), Adversarial(FirstClick())])
 def test_a_model_that_is_not_affine_says_what_to_use_instead(model):
+    assert model.affine(3) is None
     with pytest.raises(UnsupportedError) as caught:
-        model.affine(3)
+        model.require_affine(3)
     assert str(caught.value) == (
-        "click model 'first-click' is not affine in relevance over 3 ranks, so the rewards ips, "
+        f"click model '{model.name}' is not affine in relevance over 3 ranks, so the rewards ips, "
         "snips, dr, dm and the metric 'clicks' cannot use it; use --reward click-model or naive"
     )
 
 
 def test_fixed_models_cannot_be_fitted():
-    with pytest.raises(
-        UnsupportedError, match="'first-click' cannot be fitted; it has fixed values"
-    ):
-        FirstClick().fit(None)
+    assert not isinstance(FirstClick(), Fittable)
     with pytest.raises(UnsupportedError, match="'pbm' has no relevance estimates; fit one first"):
         PositionBased().relevance()
 

@@ -11,11 +11,12 @@ from cltr.clicks.scores import (
     difference,
     hold_out,
     hold_out_statistics,
+    log_probability,
     score_chunk,
     score_statistics,
 )
 from cltr.errors import UnsupportedError
-from cltr.interfaces import ClickModel, log_probability
+from cltr.interfaces import ClickModel, Fittable
 from cltr.types import ClickLog, ClickStatistics
 
 CLICKS = np.array([[True, False, False], [False, True, False]])
@@ -38,7 +39,8 @@ class FirstClick(ClickModel):
 
 def test_likelihood_is_the_probability_of_what_came():
     relevance = np.array([[0.5, 0.25, np.nan]])
-    found = PositionBased(eta=1).log_likelihood(relevance, CLICKS[:1], {})
+    expected = PositionBased(eta=1).conditional_probabilities(relevance, CLICKS[:1], {})
+    found = log_probability(expected, CLICKS[:1], ~np.isnan(relevance))
     assert found[0] == pytest.approx([np.log(0.5), np.log(1 - 0.25 / 2), 0.0])
 
 
@@ -57,8 +59,17 @@ def test_independent_clicks_have_the_same_probability_given_those_above():
 
 
 def test_a_dependent_model_without_conditionals_has_no_likelihood():
+    assert FirstClick().conditional_probabilities(np.ones((1, 3)), CLICKS[:1], {}) is None
+
+    class Fitted(FirstClick, Fittable):
+        def fit(self, counts, dataset=None):
+            raise NotImplementedError
+
+        def relevance(self, dataset=None):
+            return np.full(3, 0.5)
+
     with pytest.raises(UnsupportedError, match="does not define conditional_probabilities"):
-        FirstClick().log_likelihood(np.array([[0.5, 0.5, 0.5]]), CLICKS[:1], {})
+        Fitted().predict_given_clicks(LOG)
 
 
 def fitted(relevance=(0.5, 0.2, 0.1), examination=(1.0, 0.5, 0.25)):

@@ -108,7 +108,7 @@ def test_every_combination_trains(reward, estimator, ranker):
     result = run(reward, estimator, ranker)
     assert all(np.isfinite(record["valid_value"]) for record in result["history"])
     assert all(np.isfinite(values).all() for values in result["weights"].values())
-    start = {key: value.tolist() for key, value in production().module.state_dict().items()}
+    start = {key: value.tolist() for key, value in production().model.state().items()}
     assert result["weights"] != start
     for who in ("production", "policy"):
         assert 0 <= result["metrics"][who]["ndcg@5"] <= 1
@@ -135,8 +135,7 @@ def test_every_reward_corrects_for_a_click_model_or_says_why_not(reward, click_m
         found = run.reward(clicks())
     except CltrError as error:
         assert "\n" not in str(error)
-        with pytest.raises(UnsupportedError):
-            run.components.click_model.affine(5)
+        assert run.components.click_model.affine(5) is None
     else:
         assert all(np.isfinite(part.values).all() for part in found.values())
 

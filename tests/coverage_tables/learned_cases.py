@@ -57,12 +57,12 @@ def measure_learned(seed: int) -> Iterator[Outcome]:
     world = population()
     experiment, clicks = small_experiment(seed)
     rewards = experiment.reward(clicks)
-    module = experiment.learn(rewards).module
-    served = experiment.serve(module)
+    model = experiment.learn(rewards).model
+    served = experiment.serve(model)
     found = off_policy_values(
         served["test"], rewards["test"], DCG, trained_on=rewards["train"], seed=seed
     )
-    values = world.values_of(score(module, world.dataset))
+    values = world.values_of(score(model, world.dataset))
     yield from outcomes(found, {name: float(value.mean()) for name, value in values.items()})
 
 
@@ -74,7 +74,7 @@ def measure_selection(seed: int) -> Iterator[Outcome]:
     config = resolve({"seed": seed + 1, "interactions": 1000, "skyline": False})
     experiment = Experiment.simulated(config, dataset=demo_dataset())
     rewards = experiment.reward(experiment.simulate())
-    served = experiment.serve(experiment.learn(rewards).module)
+    served = experiment.serve(experiment.learn(rewards).model)
     for split in ("test", "valid"):
         found = off_policy_values(
             served[split], rewards[split], DCG, trained_on=rewards["train"], seed=seed

@@ -10,7 +10,7 @@ from cltr.errors import DataError, UsageError
 from cltr.evaluation.metrics import measure
 from cltr.experiment.components import compose
 from cltr.experiment.experiment import Experiment
-from cltr.experiment.initial_model import start_module
+from cltr.experiment.initial_model import new_model, start_model
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import STAGES, seed_for
 from cltr.exposure.exposure import counted_exposure, exact_exposure
@@ -19,7 +19,7 @@ from cltr.interfaces import RewardFunction
 from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
-from cltr.training.score_documents import new_module, score
+from cltr.training.score_documents import score
 from cltr.types import LOG_PARTS, LOGGED_SPLITS
 from tests import small
 
@@ -71,8 +71,8 @@ def ndcg(policy) -> float:
     return measure(policy, top_k=5)["ndcg@5"]
 
 
-def state_of(module) -> dict:
-    return {key: value.tolist() for key, value in module.state_dict().items()}
+def state_of(model) -> dict:
+    return {key: value.tolist() for key, value in model.state().items()}
 
 
 def centred(scores: np.ndarray, lists) -> np.ndarray:
@@ -165,7 +165,7 @@ def test_users_change_clicks_but_not_what_is_shown():
 
 
 def test_the_seed_decides_everything():
-    results = [state_of(learn(seed=seed).module) for seed in (1, 1, 2)]
+    results = [state_of(learn(seed=seed).model) for seed in (1, 1, 2)]
     assert results[0] == results[1]
     assert results[0] != results[2]
     assert not np.array_equal(produce(seed=1).scores, produce(seed=2).scores)
@@ -203,7 +203,7 @@ def test_production_sees_a_few_judgements(options, n_judged):
 def test_production_may_have_a_scorer_of_its_own():
     own = produce(production={"scorer": "linear", "epochs": 1})
     assert own.scorer == "linear"
-    assert len(list(own.module.parameters())) == 2
+    assert len(own.model.state()) == 2
     assert produce().scorer == "mlp"
 
 
@@ -334,18 +334,18 @@ def test_schedules_are_of_the_training_interactions(n):
 
 def test_training_starts_from_the_weights_of_production():
     production = produce()
-    module = start_module(small.config(), DATA, production, compose(small.config()).scorer)
-    assert state_of(module) == state_of(production.module)
-    assert module is not production.module
+    model = start_model(small.config(), DATA, production, compose(small.config()).scorer)
+    assert state_of(model) == state_of(production.model)
+    assert model is not production.model
 
 
 def test_training_may_start_from_random_weights():
     production = produce()
     config = small.config(init="random")
-    module = start_module(config, DATA, production, compose(config).scorer)
-    again = start_module(config, DATA, production, compose(config).scorer)
-    assert state_of(module) == state_of(again)
-    assert state_of(module) != state_of(production.module)
+    model = start_model(config, DATA, production, compose(config).scorer)
+    again = start_model(config, DATA, production, compose(config).scorer)
+    assert state_of(model) == state_of(again)
+    assert state_of(model) != state_of(production.model)
 
 
 @pytest.mark.parametrize(("init", "best"), [("production", 0), ("random", 1)])
@@ -362,10 +362,10 @@ def test_where_the_scorer_differs_the_start_is_fitted_to_the_scores(known):
     if not known:
         production = Production(production.scores, scorer="")
     config = small.config(scorer={"name": "mlp", "hidden": [12]})
-    module = start_module(config, DATA, production, compose(config).scorer)
+    model = start_model(config, DATA, production, compose(config).scorer)
     part = DATA.part("train")
     theirs = centred(production.scores[DATA.documents_of("train")], part.lists)
-    ours = centred(score(module, part), part.lists)
+    ours = centred(score(model, part), part.lists)
     assert np.square(ours - theirs).mean() < 0.02 * np.square(theirs).mean()
 
 
@@ -373,7 +373,7 @@ def test_an_epoch_moves_the_weights_and_none_does_not():
     for epochs, moved in ((0, False), (2, True)):
         production = produce()
         found = learn(production=production, training={"epochs": epochs, "learning_rate": 0.05})
-        assert (state_of(found.module) != state_of(production.module)) == moved
+        assert (state_of(found.model) != state_of(production.model)) == moved
 
 
 @pytest.mark.parametrize("rollback", [0.0, 1.0])
@@ -391,7 +391,7 @@ def test_with_clip_1_production_is_where_training_stays(users, rollback):
     values = [record["valid_value"] for record in found.state.history]
     assert values == pytest.approx([values[0]] * 5, rel=1e-6)
     for key, weights in found.state.weights.items():
-        np.testing.assert_allclose(weights, production.module.state_dict()[key], atol=1e-5)
+        np.testing.assert_allclose(weights, production.model.state()[key], atol=1e-5)
 
 
 # [7] Evaluation.
@@ -400,13 +400,13 @@ def test_with_clip_1_production_is_where_training_stays(users, rollback):
 def test_metrics_are_of_the_scores_on_each_split():
     production = produce()
     run = experiment(production)
-    module = new_module(run.components.scorer, DATA, seed=5)
-    sky = new_module(run.components.scorer, DATA, seed=6)
-    found = run.judge(module, skyline=sky)
+    model = new_model(run.components.scorer, DATA, seed=5)
+    sky = new_model(run.components.scorer, DATA, seed=6)
+    found = run.judge(model, skyline=sky)
     assert list(found["metrics"]) == ["production", "production_sorted", "policy", "skyline"]
     rivals = {
         "production": production.scores,
-        "policy": score(module, DATA),
+        "policy": score(model, DATA),
         "skyline": score(sky, DATA),
     }
     for who, scores in rivals.items():
@@ -421,9 +421,9 @@ def test_metrics_are_of_the_scores_on_each_split():
 )
 def test_certificates_are_for_the_reported_and_the_training_metric(metric, keys):
     run = experiment(metric=metric)
-    module = new_module(run.components.scorer, DATA, seed=5)
+    model = new_model(run.components.scorer, DATA, seed=5)
     run.prepare(2000)
-    found = run.judge(module)["certificate"]
+    found = run.judge(model)["certificate"]
     assert set(found) == keys
     if metric != "dcg":
         assert set(found[metric]) == {"train", "test"}
@@ -452,16 +452,16 @@ def test_each_expected_weight_is_computed_once_and_each_model_scores_once(monkey
         calls.append((scores.tobytes(), lists.lengths.tobytes(), weights.tobytes()))
         return compute(self, scores, lists, weights)
 
-    def scoring(module, dataset):
-        scored.append((id(module), dataset.n_documents))
-        return score(module, dataset)
+    def scoring(model, dataset):
+        scored.append((id(model), dataset.n_documents))
+        return score(model, dataset)
 
     rewards = run.reward(run.simulate())
-    module = new_module(run.components.scorer, DATA, seed=5)
-    sky = new_module(run.components.scorer, DATA, seed=6)
+    model = new_model(run.components.scorer, DATA, seed=5)
+    sky = new_model(run.components.scorer, DATA, seed=6)
     run.prepare(2000)
     monkeypatch.setattr(PlackettLuce, "expected_weights", counted)
     monkeypatch.setattr("cltr.experiment.experiment.score", scoring)
-    run.judge(module, skyline=sky, rewards=rewards)
+    run.judge(model, skyline=sky, rewards=rewards)
     assert len(calls) == len(set(calls))
     assert len(scored) == len(set(scored)) == 2

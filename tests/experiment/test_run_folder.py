@@ -5,35 +5,31 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
+from cltr.documents import Documents, ModelSetup
 from cltr.errors import CltrError, DataError
 from cltr.experiment.run_folder import RunFolder
 from cltr.files.storage import finite
+from cltr.testing import tiny_dataset
 from cltr.training.loop import TrainingState
+from cltr.training.scorers import Mlp
+from cltr.training.torch_model import TorchModel
 
 
-def module(width: int = 3, seed: int = 0) -> torch.nn.Module:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return torch.nn.Sequential(
-            torch.nn.Linear(width, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1)
-        )
+def model(width: int = 3, seed: int = 0) -> TorchModel:
+    return Mlp(hidden=(2,)).build(ModelSetup(width, 10), seed=seed)
 
 
 def state_after(steps: int) -> TrainingState:
-    """A state with an optimizer that has a history of its own."""
-    net = module()
-    optimizer = torch.optim.Adam(net.parameters(), lr=0.1, weight_decay=1e-5)
+    """A state of a model that has taken some steps."""
+    data, trained = tiny_dataset(), model(6)
     for _ in range(steps):
-        optimizer.zero_grad()
-        net(torch.ones(4, 3)).sum().backward()
-        optimizer.step()
+        trained.step(Documents.of(data), np.ones_like)
     return TrainingState(
         epoch=steps,
-        weights=dict(net.state_dict()),
-        optimizer=optimizer.state_dict() if steps else {},
-        best_weights=dict(module(seed=1).state_dict()),
+        weights=trained.state(),
+        optimizer=trained.training_state(),
+        best_weights=model(6, seed=1).state(),
         best_epoch=1,
         best_value=0.1 + 0.2,
         history=[{"epoch": 0, "valid_value": 1 / 3}],
@@ -110,7 +106,7 @@ def test_only_a_run_can_be_opened(tmp_path):
 def test_discard_removes_what_the_run_wrote_and_nothing_else(folder):
     (folder.path / "mine.txt").write_text("keep")
     folder.write_text("run.toml", "x")
-    folder.save_module("policy.safetensors", module())
+    folder.save_model("policy.safetensors", model())
     folder.discard()
     assert names(folder) == {"mine.txt"}
     (folder.path / "mine.txt").unlink()
@@ -149,27 +145,27 @@ def test_json_that_is_none_is_one_line(folder):
 
 
 def test_weights_come_back_bit_for_bit(folder):
-    folder.save_module("policy.safetensors", module())
-    other = module(seed=5)
-    folder.load_module("policy.safetensors", other)
-    for ours, theirs in zip(module().parameters(), other.parameters(), strict=True):
-        assert torch.equal(ours, theirs)
+    folder.save_model("policy.safetensors", model())
+    other = model(seed=5)
+    folder.load_model("policy.safetensors", other)
+    ours, theirs = model().state(), other.state()
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 def test_weights_of_another_shape_are_refused(folder):
-    folder.save_module("policy.safetensors", module(3))
+    folder.save_model("policy.safetensors", model(3))
     with pytest.raises(DataError, match=r"the weights do not fit the scorer of run\.toml"):
-        folder.load_module("policy.safetensors", module(4))
+        folder.load_model("policy.safetensors", model(4))
 
 
 def test_weights_that_are_missing_or_damaged_are_one_line(folder):
     with pytest.raises(CltrError, match="no such file; the run is not finished"):
-        folder.load_module("policy.safetensors", module())
-    folder.save_module("policy.safetensors", module())
+        folder.load_model("policy.safetensors", model())
+    folder.save_model("policy.safetensors", model())
     path = folder.path / "policy.safetensors"
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(DataError, match="damaged weights") as caught:
-        folder.load_module("policy.safetensors", module())
+        folder.load_model("policy.safetensors", model())
     assert "\n" not in str(caught.value)
 
 
@@ -179,7 +175,7 @@ def test_scores_come_back_and_must_be_as_many_as_documents(folder):
     np.testing.assert_array_equal(folder.load_scores("scores.safetensors", n_documents=3), scores)
     with pytest.raises(DataError, match="has scores of 3 documents; the data set has 4"):
         folder.load_scores("scores.safetensors", n_documents=4)
-    folder.save_module("other.safetensors", module())
+    folder.save_model("other.safetensors", model())
     with pytest.raises(DataError, match="holds no scores"):
         folder.load_scores("other.safetensors", n_documents=3)
 
@@ -187,52 +183,87 @@ def test_scores_come_back_and_must_be_as_many_as_documents(folder):
 @pytest.mark.parametrize("steps", [0, 3])
 def test_a_checkpoint_comes_back_whole(folder, steps):
     state = state_after(steps)
-    assert folder.load_checkpoint() is None
-    assert not folder.has_checkpoint
-    folder.save_checkpoint(state)
-    found = folder.load_checkpoint()
-    assert folder.has_checkpoint
+    assert folder.checkpoint.load() is None
+    assert not folder.checkpoint.exists
+    folder.checkpoint.save(state)
+    found = RunFolder(folder.path).checkpoint.load()
+    assert folder.checkpoint.exists
     for name in ("epoch", "best_epoch", "best_value", "history"):
         assert getattr(found, name) == getattr(state, name)
-    for name in ("weights", "best_weights"):
+    for name in ("weights", "optimizer", "best_weights"):
         ours, theirs = getattr(state, name), getattr(found, name)
         assert set(ours) == set(theirs)
-        assert all(torch.equal(ours[key], theirs[key]) for key in ours)
-    if steps:
-        for key, slots in state.optimizer["state"].items():
-            for slot, value in slots.items():
-                assert torch.equal(found.optimizer["state"][key][slot], value)
-        optimizer = torch.optim.Adam(module().parameters())
-        optimizer.load_state_dict(found.optimizer)
-        assert optimizer.param_groups[0]["lr"] == 0.1
-    folder.remove_checkpoint()
-    folder.remove_checkpoint()
+        assert all(ours[key].tobytes() == theirs[key].tobytes() for key in ours)
+        assert all(ours[key].dtype == theirs[key].dtype for key in ours)
+    folder.checkpoint.remove()
+    folder.checkpoint.remove()
     assert names(folder) == set()
 
 
 def test_a_value_that_was_never_reached_survives(folder):
-    folder.save_checkpoint(TrainingState(weights=dict(module().state_dict())))
-    assert folder.load_checkpoint().best_value == -np.inf
+    folder.checkpoint.save(TrainingState(weights=model().state()))
+    assert folder.checkpoint.load().best_value == -np.inf
+
+
+def test_a_checkpoint_writes_only_what_is_new(folder):
+    """A model that only adds is saved at the cost of what it added, before a kill and after."""
+    parts = {f"part{i}": np.full(1000, float(i)) for i in range(50)}
+
+    def sizes(checkpoint, n):
+        checkpoint.save(TrainingState(epoch=n, weights=dict(list(parts.items())[:n])))
+        files = sorted((folder.path / "checkpoint").glob("*.safetensors"))
+        return [path.stat().st_size for path in files]
+
+    first = sizes(folder.checkpoint, 49)
+    second = sizes(folder.checkpoint, 50)
+    assert len(first) == 1
+    assert second[0] == first[0] > 40 * second[1]
+    resumed = RunFolder(folder.path).checkpoint
+    state = resumed.load()
+    assert [values[0] for values in state.weights.values()] == list(range(50))
+    resumed.save(state)
+    assert len(list((folder.path / "checkpoint").glob("*.safetensors"))) == 2
+
+
+def test_a_checkpoint_keeps_no_file_that_it_does_not_need(folder):
+    for steps in range(3):
+        folder.checkpoint.save(state_after(steps))
+    assert {path.name for path in (folder.path / "checkpoint").iterdir()} == {
+        "000002.safetensors",
+        "state.json",
+    }
 
 
 @pytest.mark.parametrize("length", [0, 7, 60, -5])
-def test_a_damaged_checkpoint_is_one_line(folder, length):
-    folder.save_checkpoint(state_after(2))
-    path = folder.path / "checkpoint.safetensors"
+@pytest.mark.parametrize("file", ["000000.safetensors", "state.json"])
+def test_a_damaged_checkpoint_is_one_line(folder, file, length):
+    folder.checkpoint.save(state_after(2))
+    path = folder.path / "checkpoint" / file
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(DataError) as caught:
-        folder.load_checkpoint()
-    assert str(caught.value) == f"{path}: damaged checkpoint; remove it to start afresh"
+        folder.checkpoint.load()
+    assert str(caught.value) == (
+        f"{folder.path / 'checkpoint'}: damaged checkpoint; remove it to start afresh"
+    )
 
 
-def test_weights_are_no_checkpoint(folder):
-    folder.save_module("checkpoint.safetensors", module())
+def test_a_checkpoint_reads_no_file_outside_its_folder(folder):
+    folder.checkpoint.save(state_after(2))
+    folder.save_model("policy.safetensors", model())
+    path = folder.path / "checkpoint" / "state.json"
+    path.write_text(path.read_text().replace("000000.safetensors", "../policy.safetensors"))
     with pytest.raises(DataError, match="damaged checkpoint"):
-        folder.load_checkpoint()
+        folder.checkpoint.load()
+
+
+def test_a_checkpoint_of_version_0_1_is_one_line(folder):
+    folder.save_model("checkpoint.safetensors", model())
+    with pytest.raises(DataError, match=r"checkpoint of version 0\.1, from which this version"):
+        folder.checkpoint.load()
 
 
 def test_a_full_disk_keeps_what_was_there(folder, monkeypatch):
-    folder.save_module("policy.safetensors", module())
+    folder.save_model("policy.safetensors", model())
     before = (folder.path / "policy.safetensors").read_bytes()
 
     def full(self, data):
@@ -240,7 +271,7 @@ def test_a_full_disk_keeps_what_was_there(folder, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
     with pytest.raises(DataError) as caught:
-        folder.save_module("policy.safetensors", module(seed=9))
+        folder.save_model("policy.safetensors", model(seed=9))
     assert "no space left on device; nothing was kept" in str(caught.value)
     assert (folder.path / "policy.safetensors").read_bytes() == before
     assert names(folder) == {"policy.safetensors"}

@@ -5,16 +5,18 @@ import pytest
 import torch
 from hypothesis import given
 
-from cltr.interfaces import Estimator, Objective
+from cltr.errors import PluginError
+from cltr.interfaces import Enforced, Estimator, Objective, Penalised
+from cltr.objectives.band import Band
 from cltr.objectives.plain import Plain
 from cltr.objectives.prpo import PRPO
-from cltr.types import Exposure, Lists
+from cltr.types import Exposure
 from tests import strategies
 
 DOCS = 4
 
 
-class Quadratic(Estimator):
+class Quadratic(Penalised):
     """A gain and a divergence whose derivatives are known, with nothing else defined."""
 
     name = "quadratic"
@@ -93,21 +95,26 @@ def test_base_divergence_slope_is_the_derivative_of_the_divergence():
     np.testing.assert_allclose(Quadratic().divergence_slope(weights, exposure()), expected)
 
 
-def test_without_a_penalty_there_is_no_divergence_and_no_price():
-    weights = np.array([0.3, 0.6])
-    plain = Plain()
-    assert not plain.penalised
-    np.testing.assert_array_equal(plain.divergence(weights, exposure()), [0, 0])
-    np.testing.assert_array_equal(plain.divergence_slope(weights, exposure()), [0, 0])
-    assert plain.penalty(3.0) == plain.penalty_slope(3.0) == 0.0
-    assert Quadratic().penalised
+@pytest.mark.parametrize(
+    ("method", "contract"), [("penalty", "Penalised"), ("served_share", "Enforced")]
+)
+def test_what_nobody_would_call_is_refused(method, contract):
+    """A penalty, or a share, of an estimator that is not asked for it would be lost in silence."""
+    lost = type("Lost", (Plain,), {"name": "lost", method: lambda self, *given: 0.0})
+    with pytest.raises(PluginError, match=rf"'lost' defines {method}, .*interfaces\.{contract}"):
+        lost()
 
 
-def test_without_a_band_nothing_is_outside_and_everything_is_served():
-    weights = np.array([0.3, 0.6, 0.1])
-    assert Plain().outside(weights, weights) is None
-    lists = Lists.of_offsets(np.array([0, 2, 3]))
-    np.testing.assert_array_equal(Plain().served_share(weights, weights, lists), [1, 1])
+def test_a_penalty_needs_its_slope():
+    half = type("Half", (Plain, Penalised), {"penalty": lambda self, mean: mean})
+    with pytest.raises(TypeError, match=r"abstract methods? '?divergence'?, '?penalty_slope"):
+        half()
+
+
+def test_what_serves_a_bound_is_enforced():
+    assert Band().guarantee == "enforced"
+    assert isinstance(Band(), Enforced)
+    assert Plain().diagnostics(np.ones(2), exposure(), np.ones(2), None) == {}
 
 
 def test_objective_subtracts_the_price_of_divergence_from_gain_and_slope():

@@ -342,3 +342,16 @@ def test_a_plain_file_that_breaks_is_an_error(tmp_path, fresh_registry, name, co
         load_file(path)
     assert str(caught.value) == f"{path}: {reason}"
     assert not [failure for failure in registry().failures if "cltr" not in str(failure.provider)]
+
+
+def test_methods_of_every_contract_that_a_class_keeps_are_checked():
+    from cltr.clicks.models import PositionBased
+    from cltr.interfaces import ClickModel
+    from cltr.plugins.contracts import class_problem
+
+    class Narrow(PositionBased):
+        def fit(self, counts):
+            raise NotImplementedError
+
+    assert "Narrow.fit(self, counts) lacks 'dataset'" in class_problem(Narrow, ClickModel)
+    assert class_problem(PositionBased, ClickModel) == ""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from cltr.evaluation.certificate import blend_for_loss
 from cltr.evaluation.certificate import certificate as certify_served
 from cltr.evaluation.metrics import expected_ndcg, measure
+from cltr.interfaces import Enforced
 from cltr.objectives.plain import Plain
 from cltr.policies import Deterministic, PlackettLuce
 from cltr.policies.on_dataset import Mixture, ScoredPolicy
@@ -22,7 +23,7 @@ DATASET = tiny_dataset()
 SHORT_LISTS = DATASET.lists.lengths < 5
 
 
-class HalfForShortLists(Plain):
+class HalfForShortLists(Plain, Enforced):
     """Serves production half of the time where lists are short: the law in a testable form."""
 
     name = "half"
@@ -31,7 +32,7 @@ class HalfForShortLists(Plain):
         return np.where(lists.lengths < 5, 0.5, 1.0)
 
 
-class StricterByPrecision(Plain):
+class StricterByPrecision(Plain, Enforced):
     """Serves the less, the flatter the metric: 1/3 for precision's weights, 1 for others."""
 
     name = "stricter"

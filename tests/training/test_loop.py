@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from cltr.clicks.models import TrustBias
+from cltr.documents import Documents, ModelSetup
 from cltr.experiment.run_folder import RunFolder
 from cltr.exposure.exposure import exact_exposure
-from cltr.interfaces import EstimatorContext, Ranker
+from cltr.interfaces import EstimatorContext, Penalised, Ranker
 from cltr.objectives.plain import Plain
 from cltr.objectives.prpo import PRPO
 from cltr.plugins import registry
@@ -18,7 +19,8 @@ from cltr.policies import Deterministic, PlackettLuce
 from cltr.policies.rank_weights import rank_weights
 from cltr.training.exact_ranker import Exact
 from cltr.training.loop import Trainer, TrainingOptions
-from cltr.training.score_documents import fit_scores, score
+from cltr.training.score_documents import score as score_model
+from cltr.training.torch_model import TorchModel
 from cltr.types import Dataset, Exposure, Rewards
 from tests.enumeration import finite_difference
 
@@ -37,9 +39,10 @@ class Curved(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.from_numpy(start))
         self.rows: list[np.ndarray] = []
 
-    def forward(self, features, rows):
-        self.rows.append(rows.numpy())
-        return torch.tanh(features.double() @ self.weight) + 0.1 * features.double() @ self.weight
+    def forward(self, documents):
+        self.rows.append(documents.rows.numpy())
+        line = documents.features.double() @ self.weight
+        return torch.tanh(line) + 0.1 * line
 
 
 class Fixed(Ranker):
@@ -48,8 +51,8 @@ class Fixed(Ranker):
     name = "fixed"
     policy = Deterministic()
 
-    def gradient(self, scores, mask, rank_weights, objective, rng):
-        return np.zeros(scores.shape)
+    def gradient(self, batch, objective, rng):
+        return np.zeros(batch.scores.shape)
 
 
 class Noisy(Exact):
@@ -57,9 +60,9 @@ class Noisy(Exact):
 
     name = "noisy"
 
-    def gradient(self, scores, mask, rank_weights, objective, rng):
-        found = super().gradient(scores, mask, rank_weights, objective, rng)
-        return found + 0.1 * rng.normal(size=found.shape) * mask
+    def gradient(self, batch, objective, rng):
+        found = super().gradient(batch, objective, rng)
+        return found + 0.1 * rng.normal(size=found.shape) * batch.mask
 
 
 class Turning(Exact):
@@ -71,10 +74,10 @@ class Turning(Exact):
         super().__init__(accuracy=1e-11)
         self.up, self.prices, self.masks = up, [], []
 
-    def gradient(self, scores, mask, rank_weights, objective, rng):
+    def gradient(self, batch, objective, rng):
         self.prices.append(objective.price)
-        self.masks.append(mask)
-        found = super().gradient(scores, mask, rank_weights, objective, rng)
+        self.masks.append(batch.mask)
+        found = super().gradient(batch, objective, rng)
         return found if len(self.prices) <= self.up else -found
 
 
@@ -107,10 +110,36 @@ def estimators() -> dict:
     return made
 
 
-def trainer(estimator=None, ranker=None, *, seed: int = 0, **options) -> Trainer:
+class ModuleTrainer(Trainer):
+    """Takes modules where the loop takes models."""
+
+    def model(self, module) -> TorchModel:
+        if isinstance(module, TorchModel):
+            return module
+        options = self.options
+        rates = {"learning_rate": options.learning_rate, "weight_decay": options.weight_decay}
+        return TorchModel(module, ModelSetup(4, 20, **rates))
+
+    def train(self, module, *splits, **options):
+        return super().train(self.model(module), *splits, **options)
+
+    def value(self, module, split) -> float:
+        return super().value(self.model(module), split)
+
+    def diagnostics(self, module, split):
+        return super().diagnostics(self.model(module), split)
+
+
+def score(module, data, **options) -> np.ndarray:
+    return score_model(TorchModel(module, ModelSetup(4, 20)), data, **options)
+
+
+def trainer(estimator=None, ranker=None, *, seed: int = 0, **options) -> ModuleTrainer:
     chosen = {"weight_decay": 0.0, "learning_rate": 0.05, "epochs": 5, "batch_queries": 2}
     loop = TrainingOptions(**{**chosen, **options})
-    return Trainer(estimator or Plain(), ranker or Exact(accuracy=1e-11), DCG, loop, seed=seed)
+    return ModuleTrainer(
+        estimator or Plain(), ranker or Exact(accuracy=1e-11), DCG, loop, seed=seed
+    )
 
 
 def weights_of(module) -> np.ndarray:
@@ -136,37 +165,39 @@ def test_plain_value_is_weight_times_reward():
     module, split = three_documents([0.2, -0.5, 7.0], [1.0, 1.0, 1.0])
     value = replace(trainer(Plain(), Fixed()), rank_weights=np.array([1.0, 0.6])).value
     found = value(module, split)
-    assert found["value"] == pytest.approx(1.0 * 0.2 + 0.6 * -0.5)
-    assert math.isnan(found["clipped"])
+    assert found == pytest.approx(1.0 * 0.2 + 0.6 * -0.5)
 
 
 def test_prpo_value_is_clipped_on_the_side_of_the_reward_eq_21():
     module, split = three_documents([0.2, -0.5, 7.0], [0.5, 1.0, 0.1])
     loop = replace(trainer(PRPO(clip=0.8), Fixed()), rank_weights=np.array([1.0, 0.6]))
     found = loop.value(module, split)
-    assert found["value"] == pytest.approx(0.5 / 0.8 * 0.2 + 0.8 * -0.5 + 0.0 * 7.0)
-    assert found["clipped"] == pytest.approx(2 / 3)
+    assert found == pytest.approx(0.5 / 0.8 * 0.2 + 0.8 * -0.5 + 0.0 * 7.0)
+    assert loop.diagnostics(module, split)["clip_fraction"] == pytest.approx(2 / 3)
 
 
 def test_the_penalty_is_of_the_mean_over_queries():
     module, split = three_documents([1.0] * 6, [1.0, 0.6, 0.1] * 2, shares=(0.75, 0.25))
 
-    class Priced(Plain):
+    class Priced(Plain, Penalised):
         def divergence(self, weights, exposure):
             return (weights > 0.9) * exposure.weights * 4.0
 
         def penalty(self, mean_divergence):
             return math.sqrt(mean_divergence)
 
+        def penalty_slope(self, mean_divergence):
+            return 0.5 / math.sqrt(mean_divergence)
+
     loop = replace(trainer(Priced(), Fixed()), rank_weights=np.array([1.0, 0.6]))
-    assert loop.value(module, split)["value"] == pytest.approx(1.6 - math.sqrt(4.0))
+    assert loop.value(module, split) == pytest.approx(1.6 - math.sqrt(4.0))
 
 
 def test_queries_count_by_how_often_they_came():
     rewards = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
     module, split = three_documents(rewards, np.ones(6), shares=(0.75, 0.25))
     loop = replace(trainer(Plain(), Fixed()), rank_weights=np.array([1.0, 0.6]))
-    assert loop.value(module, split)["value"] == pytest.approx(0.75 * 1.0 + 0.25 * 0.6)
+    assert loop.value(module, split) == pytest.approx(0.75 * 1.0 + 0.25 * 0.6)
 
 
 def test_clipped_counts_rewarded_documents_of_logged_queries_alone():
@@ -174,7 +205,7 @@ def test_clipped_counts_rewarded_documents_of_logged_queries_alone():
     logging_weights = [0.1, 0.6, 0.1, 0.1, 0.1, 0.1]
     module, split = three_documents(rewards, logging_weights, shares=(1.0, 0.0))
     loop = replace(trainer(PRPO(clip=0.8), Fixed()), rank_weights=np.array([1.0, 0.6]))
-    assert loop.value(module, split)["clipped"] == 0.5
+    assert loop.diagnostics(module, split)["clip_fraction"] == 0.5
 
 
 # The gradient: that of the value, through the scorer.
@@ -189,7 +220,7 @@ def test_a_full_step_follows_the_gradient_of_the_value(name):
         probe = Curved()
         with torch.no_grad():
             probe.weight.copy_(torch.from_numpy(at))
-        return loop.value(probe, split)["value"]
+        return loop.value(probe, split)
 
     expected = finite_difference(value, weights_of(module), step=1e-3)
     loop.train(module, split, None)
@@ -201,9 +232,9 @@ def test_a_full_step_follows_the_gradient_of_the_value(name):
 def test_training_goes_uphill(name):
     split, module = logged(), Curved()
     loop = trainer(estimators()[name], learning_rate=0.005, epochs=10)
-    before = loop.value(module, split)["value"]
+    before = loop.value(module, split)
     loop.train(module, split, None)
-    assert loop.value(module, split)["value"] > before + 1e-3
+    assert loop.value(module, split) > before + 1e-3
 
 
 def test_query_weights_decide_where_a_step_leads():
@@ -309,7 +340,7 @@ def test_the_best_epoch_is_restored_and_patience_counts_from_it():
     assert (state.best_epoch, state.epoch) == (best, best + 5)
     assert state.best_value == values[best]
     np.testing.assert_array_equal(weights_of(module), seen[best])
-    assert loop.value(module, split)["value"] == values[best]
+    assert loop.value(module, split) == values[best]
 
 
 def test_the_last_epoch_is_kept_where_asked_for():
@@ -317,7 +348,7 @@ def test_the_last_epoch_is_kept_where_asked_for():
     loop = trainer(ranker=Turning(up=3), epochs=50, patience=5, batch_queries=100, keep="last")
     state = loop.train(module, split, split)
     assert state.best_epoch < state.epoch
-    np.testing.assert_array_equal(weights_of(module), state.weights["weight"].numpy())
+    np.testing.assert_array_equal(weights_of(module), state.weights["weight"])
 
 
 def test_an_equal_value_is_no_better():
@@ -330,7 +361,7 @@ def test_without_validation_the_last_epoch_counts():
     module = Curved()
     state = trainer(ranker=Turning(up=2), epochs=6).train(module, logged(), None)
     assert (state.best_epoch, state.epoch) == (6, 6)
-    np.testing.assert_array_equal(weights_of(module), state.weights["weight"].numpy())
+    np.testing.assert_array_equal(weights_of(module), state.weights["weight"])
 
 
 def test_no_epochs_leave_the_start():
@@ -366,9 +397,9 @@ def test_chance_is_another_in_every_epoch():
     drawn = []
 
     class Drawing(Fixed):
-        def gradient(self, scores, mask, rank_weights, objective, rng):
+        def gradient(self, batch, objective, rng):
             drawn.append(rng.random())
-            return super().gradient(scores, mask, rank_weights, objective, rng)
+            return super().gradient(batch, objective, rng)
 
     trainer(ranker=Drawing(), epochs=4).train(Curved(), logged(), None)
     assert len(set(drawn)) == len(drawn) == 8
@@ -383,7 +414,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path, ranker):
 
     def save(state):
         folder = RunFolder.create(tmp_path / str(state.epoch), label="")
-        folder.save_checkpoint(state)
+        folder.checkpoint.save(state)
         folders[state.epoch] = folder
 
     whole = Curved()
@@ -394,7 +425,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path, ranker):
     for folder in folders.values():
         module = Curved(seed=99)
         again = trainer(estimators()["safe"], ranker(), **options)
-        state = again.train(module, split, split, state=folder.load_checkpoint())
+        state = again.train(module, split, split, state=RunFolder(folder.path).checkpoint.load())
         np.testing.assert_array_equal(weights_of(module), weights_of(whole))
         assert state.history == expected.history
         assert (state.epoch, state.best_epoch) == (expected.epoch, expected.best_epoch)
@@ -404,15 +435,15 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path, ranker):
 # Scores: in chunks, with the rows that belong to them; and fitted to those of production.
 
 
-def test_scores_do_not_depend_on_chunks():
+def test_documents_are_scored_in_parts_that_cut_no_list():
     module, data = Curved(), dataset()
     whole = score(module, data)
     module.rows.clear()
-    np.testing.assert_array_equal(score(module, data, chunk=7), whole)
+    np.testing.assert_array_equal(score(module, data, at_once=7), whole)
     assert [rows.tolist() for rows in module.rows] == [
         list(range(7)),
-        list(range(7, 14)),
-        list(range(14, 20)),
+        list(range(7, 12)),
+        list(range(12, 20)),
     ]
 
 
@@ -443,14 +474,17 @@ def test_a_module_is_fitted_to_scores_up_to_a_constant_per_query():
             super().__init__()
             self.layer = torch.nn.Linear(4, 1)
 
-        def forward(self, features, rows):
-            return self.layer(features).squeeze(-1)
+        def forward(self, documents):
+            return self.layer(documents.features).squeeze(-1)
 
     lengths = data.lists.lengths
     truth = data.features @ np.array([1.0, -0.5, 0.3, 0.0])
     shifted = truth + np.repeat([100.0, -3.0, 7.0, 0.0, 1e3], lengths)
     module = Line()
-    fit_scores(module, data, shifted, epochs=1000)
+    model = TorchModel(module, ModelSetup(4, 20))
+    for _ in range(3):
+        documents = Documents.of(replace(data, production=shifted))
+        model.start_from(documents, np.ones(5, bool))
     found = score(module, data)
 
     def centred(values):
@@ -465,8 +499,8 @@ import hashlib
 from cltr.experiment.library_setup import set_up_libraries
 set_up_libraries()
 import numpy as np
-import torch
 from cltr.clicks.models import TrustBias
+from cltr.documents import ModelSetup
 from cltr.interfaces import EstimatorContext
 from cltr.objectives.prpo import PRPO
 from cltr.plugins import registry
@@ -481,12 +515,11 @@ data = Dataset(features, np.zeros(n), offsets, np.arange(90), np.arange(n))
 shown = rng.random(n)
 split = Rewards(data, rng.normal(size=n), Exposure(shown, shown, shown), rng.random(90))
 for name in ("exact", "pl-rank"):
-    torch.manual_seed(0)
-    module, prpo = Mlp().build(136, n), PRPO(clip=0.1)
+    model, prpo = Mlp().build(ModelSetup(136, n), seed=0), PRPO(clip=0.1)
     prpo.prepare(EstimatorContext(1000, weights, "dcg", TrustBias()))
     loop = Trainer(prpo, registry().find("ranker", name)(), weights, TrainingOptions(epochs=2))
-    state = loop.train(module, split, split)
-    bits = b"".join(part.detach().numpy().tobytes() for part in module.parameters())
+    state = loop.train(model, split, split)
+    bits = b"".join(part.tobytes() for part in model.state().values())
     print(name, hashlib.sha256(bits).hexdigest(), state.history)
 """
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from cltr.clicks.fit_tools import Parameters
 from cltr.clicks.relevance import RelevanceModel
 from cltr.errors import OptionError
-from cltr.interfaces import ClickModel
+from cltr.interfaces import Fittable
 from cltr.types import Booleans, ClickLog, Dataset, Floats, Integers
 
 if TYPE_CHECKING:
@@ -42,13 +42,15 @@ Values = Mapping[str, Floats]
 """Parameters by name."""
 
 
-class ChainModel(ClickModel):
+class ChainModel(Fittable):
     """Base of models in which examination goes down the list."""
 
     tables: ClassVar[tuple[str, ...]] = ("attraction",)
     """Names of the numbers that each document has."""
     by_rank: ClassVar[bool] = False
     """Whether going on after a click depends on the rank, not on the document."""
+
+    needs_sessions = True
 
     options: Any
 

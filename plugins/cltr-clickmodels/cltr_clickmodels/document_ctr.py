@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from cltr.clicks.affine_fit import require_features, spread_of, spread_over_documents
 from cltr.clicks.fit_tools import Convergence, FitOptions, Parameters, document_queries
 from cltr.clicks.relevance import Regression
-from cltr.interfaces import ClickModel
+from cltr.interfaces import Fittable
 from cltr.types import Affine, ClickStatistics, Dataset, Floats
 
 
-class DocumentCTR(ClickModel):
+class DocumentCTR(Fittable):
     r"""Every document has a click rate, wherever it stands: no bias at all.
 
     .. math:: P(C = 1 | d, k) = R_d

@@ -10,12 +10,12 @@ from pydantic import Field
 from cltr.clicks.fit_tools import Convergence, Parameters
 from cltr.clicks.relevance import RelevanceTable
 from cltr.errors import OptionError, UnsupportedError
-from cltr.interfaces import ClickModel
+from cltr.interfaces import Fittable
 from cltr.options import Options
-from cltr.types import Affine, ClickLog, ClickStatistics, Dataset, Floats
+from cltr.types import ClickLog, ClickStatistics, Dataset, Floats
 
 
-class RankCTR(ClickModel):
+class RankCTR(Fittable):
     r"""Every rank has a click rate, whatever stands there: nothing but bias.
 
     .. math:: P(C = 1 | d, k) = \theta_k
@@ -51,12 +51,6 @@ class RankCTR(ClickModel):
                 "needed; give more, or use a smaller --top-k"
             )
         return rates[:top_k]
-
-    def affine(self, top_k: int) -> Affine:
-        raise UnsupportedError(
-            f"click model '{self.name}' says that clicks at each of {top_k} ranks do not depend "
-            "on relevance, so nothing can be learned with it; use pbm or trust-bias"
-        )
 
     def fit(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Parameters:
         del dataset

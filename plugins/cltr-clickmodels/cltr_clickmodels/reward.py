@@ -7,7 +7,7 @@ from pydantic import Field
 
 from cltr.clicks.fit_tools import add_up
 from cltr.errors import DataError, UnsupportedError
-from cltr.interfaces import ClickModel, RewardFunction
+from cltr.interfaces import ClickModel, Fittable, RewardFunction
 from cltr.options import Options
 from cltr.types import ClickData, Floats
 
@@ -27,7 +27,7 @@ class ClickModelReward(RewardFunction):
     """
 
     name = "click-model"
-    corrects_bias = False  # it learns the bias from the clicks themselves
+    assumes = frozenset()  # it learns the bias from the clicks themselves
 
     class Options(Options):
         """What is learned."""
@@ -43,32 +43,36 @@ class ClickModelReward(RewardFunction):
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
         del seed
         model = deepcopy(click_model)  # the run's own model keeps the values that it was given
-        if model.fitted is None and model.needs_sessions:
-            model.fit(_count(model, data), data.dataset)
-        elif model.fitted is None and self.options.bias == "fit" and can_fit(model):
-            model.fit(data.statistics, data.dataset)
+        if isinstance(model, Fittable) and model.fitted is None:
+            if model.needs_sessions:
+                model.fit(_count(model, data), data.dataset)
+            elif self.options.bias == "fit":
+                model.fit(data.statistics, data.dataset)
         self._model = model
 
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
         del propensity_clip
         if not hasattr(self, "_model"):
             raise UnsupportedError(f"reward '{self.name}' knows no click model yet; call fit first")
-        model = self._model
-        can_infer = type(model).infer is not ClickModel.infer
-        if model.needs_sessions:
-            if can_infer and data.sessions is not None:
-                return model.infer(_count(model, data), data.dataset)
-            return _known_relevance(model, data)
-        if can_infer:
-            return model.infer(data.statistics, data.dataset)
-        if model.fitted is not None:
-            return _known_relevance(model, data)
+        if isinstance(self._model, Fittable):
+            return _relevance(self._model, data)
         from cltr.clicks.affine_fit import infer_statistics
 
-        return infer_statistics(data.statistics, model.affine(data.statistics.top_k))
+        affine = self._model.require_affine(data.statistics.top_k)
+        return infer_statistics(data.statistics, affine)
 
 
-def _count(model: ClickModel, data: ClickData) -> Any:
+def _relevance(model: Fittable, data: ClickData) -> Floats:
+    """From the clicks of the run, if the model can; else as it was fitted."""
+    found = None
+    if not model.needs_sessions:
+        found = model.infer(data.statistics, data.dataset)
+    elif data.sessions is not None:
+        found = model.infer(_count(model, data), data.dataset)
+    return _known_relevance(model, data) if found is None else found
+
+
+def _count(model: Fittable, data: ClickData) -> Any:
     """What the model needs of the interactions, where there are any."""
     if data.sessions is None:
         raise UnsupportedError(
@@ -79,7 +83,7 @@ def _count(model: ClickModel, data: ClickData) -> Any:
     return add_up(model.count(chunk, data.dataset.offsets) for chunk in data.sessions())
 
 
-def _known_relevance(model: ClickModel, data: ClickData) -> Floats:
+def _known_relevance(model: Fittable, data: ClickData) -> Floats:
     """Relevance by id, if there is any: were all documents new, all would look alike."""
     values = model.relevance(data.dataset)
     assert model.fitted is not None
@@ -89,8 +93,3 @@ def _known_relevance(model: ClickModel, data: ClickData) -> Floats:
             "train with a log that has --sessions, or fit with relevance=regression"
         )
     return values
-
-
-def can_fit(model: ClickModel) -> bool:
-    """Whether the model learns anything from clicks."""
-    return type(model).fit is not ClickModel.fit

@@ -10,11 +10,11 @@ from pydantic import Field
 from cltr.clicks.counts import CellCounts
 from cltr.clicks.fit_tools import FitOptions, Parameters
 from cltr.errors import OptionError
-from cltr.interfaces import ClickModel
+from cltr.interfaces import Fittable
 from cltr.types import Affine, Booleans, ClickLog, Dataset, Floats, Integers
 
 
-class UBM(ClickModel):
+class UBM(Fittable):
     r"""Users examine by rank and by how far above their last click was.
 
     .. math:: P(C_r = 1 | C_{<r}) = \gamma_{r, r'} R_d
@@ -42,6 +42,7 @@ class UBM(ClickModel):
         )
 
     options: "UBM.Options"
+    needs_sessions = True
 
     def examination(self, top_k: int) -> Floats:
         """By pair (r, r') in the order (1,0), (2,0), (2,1), (3,0), ..., fitted or given."""

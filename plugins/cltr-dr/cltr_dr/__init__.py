@@ -30,7 +30,7 @@ class Regressed(RewardFunction):
     r""":math:`\hat R` of documents from their features; set by ``fit``."""
 
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
-        self.affine = click_model.affine(data.statistics.top_k)
+        self.affine = click_model.require_affine(data.statistics.top_k)
         self.regression = fit_regression(data, self.affine, self.options, seed=seed)
 
     def relevance(self, data: ClickData) -> Floats:
@@ -49,6 +49,7 @@ class DM(Regressed):
     """
 
     name = "dm"
+    assumes = frozenset({"click model"})
 
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
         del propensity_clip

@@ -22,7 +22,7 @@ class AffineReward(RewardFunction):
 
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
         del seed
-        self._affine = click_model.affine(data.statistics.top_k)
+        self._affine = click_model.require_affine(data.statistics.top_k)
 
     @property
     def affine(self) -> Affine:
@@ -94,6 +94,7 @@ class SNIPS(AffineReward):
     """
 
     name = "snips"
+    assumes = frozenset({"click model"})
 
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
         del propensity_clip

@@ -3,10 +3,11 @@
 import numpy as np
 from pydantic import Field
 
+from cltr.documents import Batch
 from cltr.interfaces import Objective, Ranker
 from cltr.options import Options
 from cltr.policies import Deterministic
-from cltr.types import Booleans, Floats
+from cltr.types import Floats
 
 
 class LambdaRank(Ranker):
@@ -49,17 +50,11 @@ class LambdaRank(Ranker):
         """Weight of Loss2."""
         return 0.0
 
-    def gradient(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rng: np.random.Generator,
-    ) -> Floats:
+    def gradient(self, batch: Batch, objective: Objective, rng: np.random.Generator) -> Floats:
         from cltr_lambdarank.kernels import swaps
 
         del rng
+        scores, mask, rank_weights = batch.scores, batch.mask, batch.rank_weights
         out = np.zeros(scores.shape)
         swaps.gradient(
             np.ascontiguousarray(scores, dtype=np.float64),

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cltr.interfaces import Objective
+from cltr.documents import Batch
+from cltr.interfaces import Objective, Penalised
 from cltr.objectives.plain import Plain
 from cltr.objectives.prpo import PRPO
 from cltr.policies import Deterministic
@@ -22,7 +23,7 @@ SEVERAL = settings(deadline=None, max_examples=40, derandomize=True)
 RANKERS = [LambdaRank(), LambdaRank(sigma=2.0), LambdaLoss(), LambdaLoss(mu=0.5)]
 
 
-class Quadratic(Plain):
+class Quadratic(Plain, Penalised):
     """A penalised estimator in the manner of ``safe``."""
 
     name = "quadratic"
@@ -32,6 +33,12 @@ class Quadratic(Plain):
 
     def divergence_slope(self, weights: Any, exposure: Any) -> Any:
         return 2 * (weights - exposure.weights)
+
+    def penalty(self, mean_divergence: float) -> float:
+        return mean_divergence
+
+    def penalty_slope(self, mean_divergence: float) -> float:
+        return 1.0
 
 
 ESTIMATORS = {
@@ -63,7 +70,8 @@ def problem(name, scores, rank_weights, *, seed=0, width=None):
 
 
 def gradient(ranker, problem):
-    return ranker.gradient(*problem, np.random.default_rng(0))[0]
+    *arrays, objective = problem
+    return ranker.gradient(Batch(*arrays), objective, np.random.default_rng(0))[0]
 
 
 def value(objective, ranking, rank_weights):
@@ -73,7 +81,9 @@ def value(objective, ranking, rank_weights):
         weights[0, document] = rank_weights[rank]
     logging_weights = objective.exposure.weights
     total = objective.estimator.gain(weights, logging_weights, objective.rewards).sum()
-    total -= objective.price * objective.estimator.divergence(weights, objective.exposure).sum()
+    if objective.price:
+        divergence = objective.estimator.divergence(weights, objective.exposure)
+        total -= objective.price * divergence.sum()
     return total
 
 

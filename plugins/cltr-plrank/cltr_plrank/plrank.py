@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field
 
+from cltr.documents import Batch
 from cltr.interfaces import Objective
 from cltr.policies import Backend, PlackettLuce, device_named
 from cltr.types import Booleans, Floats, Integers
@@ -70,53 +71,38 @@ class PLRank(Centred):
     def policy(self) -> PlackettLuce:  # type: ignore[override]
         return PlackettLuce(backend=self.options.backend, device=self.options.device)
 
-    def gradient(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rng: np.random.Generator,
-    ) -> Floats:
+    def gradient(self, batch: Batch, objective: Objective, rng: np.random.Generator) -> Floats:
         if self.options.backend == "numba":
-            return super().gradient(scores, mask, rank_weights, objective, rng)
+            return super().gradient(batch, objective, rng)
         from cltr_plrank import on_torch
 
-        place, known, weights, labels = self._tensors(scores, mask, rank_weights, objective)
+        place, known, weights, labels = self._tensors(batch, objective)
         rankings = on_torch.sample(
             place,
             known,
-            top_k=len(rank_weights),
+            top_k=len(batch.rank_weights),
             n_samples=self.options.samples,
             seed=int(rng.integers(2**63)),
         )
         return on_torch.estimate(place, known, weights, rankings, labels).cpu().numpy()
 
-    def estimate(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rankings: Integers,
-    ) -> Floats:
+    def estimate(self, batch: Batch, objective: Objective, rankings: Integers) -> Floats:
         if self.options.backend == "numba":
-            labels = self._labels(objective, mask)
-            return pl_rank(scores, mask, rank_weights, rankings, labels=labels)
+            labels = self._labels(objective, batch.mask)
+            return pl_rank(batch.scores, batch.mask, batch.rank_weights, rankings, labels=labels)
         import torch
 
         from cltr_plrank import on_torch
 
-        place, known, weights, slopes = self._tensors(scores, mask, rank_weights, objective)
+        place, known, weights, slopes = self._tensors(batch, objective)
         drawn = torch.from_numpy(rankings).to(place.device)
         return on_torch.estimate(place, known, weights, drawn, slopes).cpu().numpy()
 
-    def _tensors(
-        self, scores: Floats, mask: Booleans, rank_weights: Floats, objective: Objective
-    ) -> "tuple[torch.Tensor, ...]":
+    def _tensors(self, batch: Batch, objective: Objective) -> "tuple[torch.Tensor, ...]":
         import torch
 
-        arrays = (scores, mask, rank_weights, self._labels(objective, mask))
+        labels = self._labels(objective, batch.mask)
+        arrays = (batch.scores, batch.mask, batch.rank_weights, labels)
         device = device_named(self.options.device)
         return tuple(torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in arrays)
 
@@ -134,16 +120,9 @@ class PLRank1(Centred):
 
     name = "pl-rank-1"
 
-    def estimate(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rankings: Integers,
-    ) -> Floats:
-        gains = returns_to_go(rankings, self._labels(objective, mask), rank_weights)
-        return project(scores, mask, rank_weights, rankings, direct=gains, common=gains)
+    def estimate(self, batch: Batch, objective: Objective, rankings: Integers) -> Floats:
+        gains = returns_to_go(rankings, self._labels(objective, batch.mask), batch.rank_weights)
+        return project(batch, rankings, direct=gains, common=gains)
 
 
 class PLRank2(Centred):
@@ -159,22 +138,13 @@ class PLRank2(Centred):
 
     name = "pl-rank-2"
 
-    def estimate(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rankings: Integers,
-    ) -> Floats:
-        labels = self._labels(objective, mask)
-        gains = returns_to_go(rankings, labels, rank_weights)
+    def estimate(self, batch: Batch, objective: Objective, rankings: Integers) -> Floats:
+        labels = self._labels(objective, batch.mask)
+        gains = returns_to_go(rankings, labels, batch.rank_weights)
         later = np.zeros_like(gains)
         later[..., :-1] = gains[..., 1:]
         return project(
-            scores,
-            mask,
-            rank_weights,
+            batch,
             rankings,
             direct=later,
             common=gains,

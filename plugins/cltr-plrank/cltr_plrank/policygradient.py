@@ -5,8 +5,9 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from cltr.documents import Batch
 from cltr.interfaces import Objective
-from cltr.types import Booleans, Floats, Integers
+from cltr.types import Floats, Integers
 from cltr_plrank.sampled import Sampled, project, returns_to_go
 
 NO_OTHERS = "baseline=loo needs at least 2 samples; take more, or baseline=none"
@@ -42,18 +43,11 @@ class Placement(Sampled):
 
     options: "Placement.Options"
 
-    def estimate(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rankings: Integers,
-    ) -> Floats:
-        gains = returns_to_go(rankings, objective.slope, rank_weights)
+    def estimate(self, batch: Batch, objective: Objective, rankings: Integers) -> Floats:
+        gains = returns_to_go(rankings, objective.slope, batch.rank_weights)
         if self.options.baseline == "loo":
             gains = gains - mean_of_others(gains)
-        return project(scores, mask, rank_weights, rankings, direct=gains, common=gains)
+        return project(batch, rankings, direct=gains, common=gains)
 
 
 class Reinforce(Sampled):
@@ -88,21 +82,14 @@ class Reinforce(Sampled):
 
     options: "Reinforce.Options"
 
-    def estimate(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rankings: Integers,
-    ) -> Floats:
-        totals = returns_to_go(rankings, objective.slope, rank_weights)[..., :1]
+    def estimate(self, batch: Batch, objective: Objective, rankings: Integers) -> Floats:
+        totals = returns_to_go(rankings, objective.slope, batch.rank_weights)[..., :1]
         if self.options.baseline == "loo":
             totals = totals - mean_of_others(totals)
         elif self.options.baseline == "paper":
             totals = totals - totals.mean(1, keepdims=True)
-        earned = np.repeat(totals, len(rank_weights), axis=-1)
-        return project(scores, mask, rank_weights, rankings, direct=earned, common=earned)
+        earned = np.repeat(totals, len(batch.rank_weights), axis=-1)
+        return project(batch, rankings, direct=earned, common=earned)
 
 
 def mean_of_others(values: Floats) -> Floats:

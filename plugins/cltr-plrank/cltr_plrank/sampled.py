@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from cltr.documents import Batch
 from cltr.interfaces import Objective, Ranker
 from cltr.options import Options
 from cltr.policies import PlackettLuce, sample_rankings
@@ -32,34 +33,22 @@ class Sampled(Ranker):
 
     options: Any
 
-    def gradient(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rng: np.random.Generator,
-    ) -> Floats:
+    def gradient(self, batch: Batch, objective: Objective, rng: np.random.Generator) -> Floats:
         rankings = sample_rankings(
-            scores, mask, top_k=len(rank_weights), n_samples=self.options.samples, rng=rng
+            batch.scores,
+            batch.mask,
+            top_k=len(batch.rank_weights),
+            n_samples=self.options.samples,
+            rng=rng,
         )
-        return self.estimate(scores, mask, rank_weights, objective, rankings)
+        return self.estimate(batch, objective, rankings)
 
     @abstractmethod
-    def estimate(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rankings: Integers,
-    ) -> Floats:
+    def estimate(self, batch: Batch, objective: Objective, rankings: Integers) -> Floats:
         """The gradient from given rankings, ``[queries, docs]``.
 
         Args:
-            scores: ``[queries, docs]``; -inf on padding.
-            mask: True for real documents; padding comes last in each row.
-            rank_weights: ``[K]``
+            batch: scores of some lists.
             objective: slopes of the documents.
             rankings: columns of the documents, ``[queries, samples, K]``; -1 past a list's end.
         """
@@ -86,9 +75,7 @@ def falling_order(scores: Floats, mask: Booleans) -> Integers:
 
 
 def project(
-    scores: Floats,
-    mask: Booleans,
-    rank_weights: Floats,
+    batch: Batch,
     rankings: Integers,
     *,
     direct: Floats,
@@ -106,9 +93,7 @@ def project(
     gradient :math:`\sum_k \text{common}_k \nabla \log \pi(y_k | y_{<k})`.
 
     Args:
-        scores: ``[queries, docs]``
-        mask: ``[queries, docs]``
-        rank_weights: ``[K]``
+        batch: scores of some lists.
         rankings: ``[queries, samples, K]``
         direct: what the document at a rank gets for being there, ``[queries, samples, K]``.
         common: what every document that could have been there loses, same shape.
@@ -118,6 +103,7 @@ def project(
     from cltr_plrank.kernels import sampled as kernel
 
     gradient = kernel.gradient_by_document if by_document else kernel.gradient
+    scores, mask = batch.scores, batch.mask
     out = np.zeros(scores.shape)
     gradient(
         _floats(scores),
@@ -125,7 +111,7 @@ def project(
         falling_order(scores, mask),
         rankings,
         np.zeros(scores.shape) if labels is None else _floats(labels),
-        _floats(rank_weights),
+        _floats(batch.rank_weights),
         direct,
         common,
         out,

@@ -5,6 +5,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from cltr.documents import Batch
 from cltr.interfaces import Objective, Policy, Ranker
 from cltr.options import Options
 from cltr.policies import Gaussian, PlackettLuce, list_seeds, sample_rankings
@@ -62,20 +63,14 @@ class StochasticRank(Ranker):
             return Gaussian(sigma=self.options.sigma)
         return PlackettLuce()
 
-    def gradient(
-        self,
-        scores: Floats,
-        mask: Booleans,
-        rank_weights: Floats,
-        objective: Objective,
-        rng: np.random.Generator,
-    ) -> Floats:
+    def gradient(self, batch: Batch, objective: Objective, rng: np.random.Generator) -> Floats:
         from cltr_plrank.kernels import conditional
 
         gaussian = self.options.noise == "gaussian"
         draw = self._gaussian_tops if gaussian else self._gumbel_tops
-        own, rankings, values = draw(scores, mask, len(rank_weights) + 1, rng)
-        drops = -np.diff(rank_weights, append=0.0)
+        scores, mask = batch.scores, batch.mask
+        own, rankings, values = draw(scores, mask, len(batch.rank_weights) + 1, rng)
+        drops = -np.diff(batch.rank_weights, append=0.0)
         out = np.zeros(scores.shape)
         slope = np.ascontiguousarray(objective.slope)
         conditional.gradient(own, mask.sum(-1), rankings, values, slope, drops, gaussian, out)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cltr.interfaces import Estimator, Objective
+from cltr.documents import Batch
+from cltr.interfaces import Estimator, Objective, Penalised
 from cltr.objectives.plain import Plain
 from cltr.objectives.prpo import PRPO
 from cltr.types import Exposure
@@ -18,7 +19,7 @@ WEIGHTS = {
 }
 
 
-class Quadratic(Plain):
+class Quadratic(Plain, Penalised):
     """A penalised estimator in the manner of ``safe``: the root of a mean square distance."""
 
     name = "quadratic"
@@ -68,15 +69,17 @@ class Problem:
 
     def value(self, weights: np.ndarray) -> float:
         gain = self.estimator.gain(weights, self.logging_weights, self.rewards).sum()
-        spread = self.estimator.divergence(weights, self.exposure()).sum()
-        return float(gain - self.estimator.penalty(spread))
+        if isinstance(self.estimator, Penalised):
+            spread = self.estimator.divergence(weights, self.exposure()).sum()
+            gain -= self.estimator.penalty(spread)
+        return float(gain)
 
     def objective(self, rows: int, weights: np.ndarray | None = None) -> Objective:
         """The estimator bound to the list, repeated as the rows of a batch."""
         weights = self.weights(self.scores) if weights is None else weights
         exposure = self.exposure()
         price = 0.0
-        if self.estimator.penalised:
+        if isinstance(self.estimator, Penalised):
             price = self.estimator.penalty_slope(self.estimator.divergence(weights, exposure).sum())
         tiled = Exposure(
             np.tile(exposure.weights, (rows, 1)),
@@ -91,10 +94,11 @@ class Problem:
             price,
         )
 
-    def batch(self, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, Objective]:
+    def batch(self, rows: int) -> tuple[Batch, Objective]:
         """What ``Ranker.gradient`` and ``Sampled.estimate`` take first."""
         scores = np.tile(self.scores, (rows, 1))
-        return scores, np.ones(scores.shape, bool), self.rank_weights, self.objective(rows)
+        batch = Batch(scores, np.ones(scores.shape, bool), self.rank_weights)
+        return batch, self.objective(rows)
 
     def rankings(self) -> tuple[np.ndarray, np.ndarray]:
         """Every ranking, ``[rankings, K]`` with -1 past the end, and its probability."""

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cltr.documents import Batch
 from cltr.interfaces import Objective
 from cltr.objectives.plain import Plain
 from cltr.policies import PlackettLuce
@@ -47,7 +48,7 @@ def batch(scores, slopes, rank_weights, *, width=None):
     rows[2] = PlackettLuce().expected_weights(rows[0], Lists.of_mask(mask), rank_weights)
     unused = rows[3]
     objective = Objective(Plain(), rows[2], Exposure(unused, unused, unused), rows[1])
-    return rows[0], mask, rank_weights, objective
+    return Batch(rows[0], mask, rank_weights), objective
 
 
 def gradient(ranker, problem, seed=0, **options):
@@ -106,8 +107,7 @@ def test_number_of_threads_does_not_matter(ranker):
 
     rng = np.random.default_rng(2)
     scores, slopes = rng.normal(size=(2, 9, 12))
-    mask = np.ones(scores.shape, bool)
-    rank_weights = np.array([1.0, 0.5, 0.3])
+    given_batch = Batch(scores, np.ones(scores.shape, bool), np.array([1.0, 0.5, 0.3]))
     exposure = Exposure(slopes, slopes, slopes)
     objective = Objective(Plain(), np.ones(scores.shape), exposure, slopes)
 
@@ -115,7 +115,7 @@ def test_number_of_threads_does_not_matter(ranker):
         before = numba.get_num_threads()
         numba.set_num_threads(threads)
         try:
-            return ranker.gradient(scores, mask, rank_weights, objective, np.random.default_rng(0))
+            return ranker.gradient(given_batch, objective, np.random.default_rng(0))
         finally:
             numba.set_num_threads(before)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from cltr.documents import Batch
 from cltr.interfaces import Objective
 from cltr.policies import PlackettLuce, sample_rankings
 from cltr.types import Exposure
@@ -30,10 +31,10 @@ def batch(scale: float, *, rows: int = 6, width: int = 12, seed: int = 0):
 def test_the_same_rankings_give_the_compiled_estimate(scale, samples, monkeypatch):
     scores, mask, objective, rng = batch(scale)
     rankings = sample_rankings(scores, mask, top_k=5, n_samples=samples, rng=rng)
-    compiled = PLRank().estimate(scores, mask, DCG, objective, rankings)
+    compiled = PLRank().estimate(Batch(scores, mask, DCG), objective, rankings)
     for cells in (on_torch.CELLS_AT_ONCE, 300):
         monkeypatch.setattr(on_torch, "CELLS_AT_ONCE", cells)
-        found = PLRank(backend="torch").estimate(scores, mask, DCG, objective, rankings)
+        found = PLRank(backend="torch").estimate(Batch(scores, mask, DCG), objective, rankings)
         np.testing.assert_allclose(found, compiled, atol=1e-11)
         assert not found[~mask].any()
 
@@ -59,7 +60,7 @@ def test_the_seed_decides_and_the_mean_is_the_gradient():
     ranker = PLRank(backend="torch", samples=20_000)
 
     def run(seed: int) -> np.ndarray:
-        return ranker.gradient(scores, mask, DCG, objective, np.random.default_rng(seed))
+        return ranker.gradient(Batch(scores, mask, DCG), objective, np.random.default_rng(seed))
 
     assert np.array_equal(run(1), run(1))
     assert not np.array_equal(run(1), run(2))

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from cltr.documents import Batch
 from cltr.policies import Gaussian, PlackettLuce
 from cltr.types import Lists
 from cltr_plrank import StochasticRank
@@ -28,7 +29,8 @@ def expected_gumbel_gradient(problem):
     gaps[:, :depth] = NODES[grid]
     times = np.tile(gaps, (len(rankings), 1))[:, None, :]
     drawn = np.repeat(rankings, len(grid), axis=0)[:, None, :]
-    scores, mask, rank_weights, objective = problem.batch(len(drawn))
+    batch, objective = problem.batch(len(drawn))
+    scores, mask, rank_weights = batch.scores, batch.mask, batch.rank_weights
     order = np.argsort(-scores, axis=-1)
     rates, out = np.zeros(scores.shape), np.zeros(scores.shape)
     conditional.arrivals(scores, mask.sum(-1), order, drawn, times, rates)
@@ -53,7 +55,7 @@ def worst_deviation(ranker, problem, derivative, objective, rows=20_000):
     scores = np.tile(problem.scores, (rows, 1))
     mask = np.ones(scores.shape, bool)
     rng = np.random.default_rng(8)
-    found = ranker.gradient(scores, mask, problem.rank_weights, objective, rng)
+    found = ranker.gradient(Batch(scores, mask, problem.rank_weights), objective, rng)
     error = found.std(0) / np.sqrt(rows)
     assert (error < 0.05).all()
     return np.abs((found.mean(0) - derivative) / error).max()

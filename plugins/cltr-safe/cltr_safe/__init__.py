@@ -12,15 +12,15 @@ from pydantic import Field
 
 from cltr.errors import OptionError, UnsupportedError
 from cltr.hookspecs import hookimpl
-from cltr.interfaces import Estimator, EstimatorContext, RewardFunction
+from cltr.interfaces import EstimatorContext, Penalised, RewardFunction
 from cltr.options import Options
-from cltr.types import Booleans, Exposure, Floats
+from cltr.types import Booleans, Exposure, Floats, Lists
 
 LEAST_SUPPORT = 1e-6
 """A document that is examined less than once in a million displays counts as not supported."""
 
 
-class Safe(Estimator):
+class Safe(Penalised):
     r"""Counterfactual risk minimisation by exposure, over any reward with a variance bound.
 
     .. math:: \hat U_{safe} = \sum_q \tfrac{N_q}{N} \sum_d \omega_d \mu_d
@@ -125,7 +125,7 @@ class Safe(Estimator):
                 f"safe.form is 'paper', whose bound holds for --metric clicks only, not "
                 f"'{context.metric}'; use -o estimator.form=general"
             )
-        examination, trust = context.click_model.affine(len(context.rank_weights))
+        examination, trust = context.click_model.require_affine(len(context.rank_weights))
         if not (examination > 0).all():
             raise OptionError(
                 f"safe.form is 'paper', but click model '{context.click_model.name}' has ranks "
@@ -173,6 +173,15 @@ class Safe(Estimator):
         """
         unsupported: Booleans = (weights > self.support) & (exposure.propensities < self.support)
         return unsupported
+
+    def diagnostics(
+        self, weights: Floats, exposure: Exposure, rewards: Floats | None, lists: Lists
+    ) -> dict[str, float]:
+        """How many documents the bound leaves out, where propensities are known."""
+        del lists
+        if rewards is None:
+            return {}
+        return {"unsupported_documents": float(self.unsupported(weights, exposure).sum())}
 
 
 @hookimpl

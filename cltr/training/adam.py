@@ -1,0 +1,86 @@
+"""Adam for the parameters of a module, with its state as plain arrays."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+FIRST_DECAY, SECOND_DECAY, SMALLEST = 0.9, 0.999, 1e-8
+
+
+class Adam:
+    """AdamW by torch's fused kernel; the same bits as ``torch.optim.AdamW(fused=True)``.
+
+    That class is not used, since it imports torch's compiler, which takes longer than most runs on
+    small data. Decay is apart from the gradient: Adam makes a full step of any gradient, so where
+    slopes are 0, at PRPO's bounds, decay within it would carry the policy away.
+    """
+
+    def __init__(
+        self,
+        parameters: "Iterable[tuple[str, torch.Tensor]]",
+        *,
+        learning_rate: float,
+        weight_decay: float = 0.0,
+    ) -> None:
+        import torch
+
+        self._slots = {
+            name: (one, torch.zeros_like(one), torch.zeros_like(one), torch.tensor(0.0))
+            for name, one in parameters
+            if one.requires_grad
+        }
+        self._rate, self._decay = learning_rate, weight_decay
+
+    def clear(self) -> None:
+        """Forget the gradients of the last step."""
+        for parameter, *_ in self._slots.values():
+            parameter.grad = None
+
+    def step(self) -> None:
+        """Move all parameters that have a gradient."""
+        import torch
+
+        groups: dict[torch.dtype, list[Any]] = {}
+        for slot in self._slots.values():
+            if slot[0].grad is not None:
+                groups.setdefault(slot[0].dtype, []).append(slot)
+        with torch.no_grad():
+            for slots in groups.values():
+                parameters, means, squares, steps = map(list, zip(*slots, strict=True))
+                torch._foreach_add_(steps, 1)
+                torch._fused_adamw_(
+                    parameters,
+                    [parameter.grad for parameter in parameters],
+                    means,
+                    squares,
+                    [],
+                    steps,
+                    lr=self._rate,
+                    weight_decay=self._decay,
+                    amsgrad=False,
+                    beta1=FIRST_DECAY,
+                    beta2=SECOND_DECAY,
+                    eps=SMALLEST,
+                    maximize=False,
+                )
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Moments and numbers of steps, copied."""
+        return {
+            f"{name}/{which}": tensor.numpy().copy()
+            for name, (_, *tensors) in self._slots.items()
+            for which, tensor in zip(("mean", "square", "steps"), tensors, strict=True)
+        }
+
+    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state of :meth:`state`."""
+        import torch
+
+        for name, (_, *tensors) in self._slots.items():
+            for which, tensor in zip(("mean", "square", "steps"), tensors, strict=True):
+                tensor.copy_(torch.from_numpy(np.array(state[f"{name}/{which}"])))
