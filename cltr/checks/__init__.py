@@ -19,7 +19,7 @@ from cltr.checks.dominance import busiest_user, largest_query
 from cltr.checks.drift import drift
 from cltr.checks.evidence import Evidence
 from cltr.checks.findings import USES, Finding, UseVerdict, verdict_on
-from cltr.checks.position import click_rates, identification
+from cltr.checks.position import click_rates, flat_examination, identification
 from cltr.checks.production import deterministic, exposure
 from cltr.checks.support import click_model, overlap, rare_queries
 from cltr.extensions import LogQuestion
@@ -43,6 +43,7 @@ QUESTIONS = (
     drift,
     largest_query,
     busiest_user,
+    flat_examination,
     click_rates,
     part_for_tests,
 )

@@ -126,9 +126,10 @@ class Evidence:
             if n_ranks:
                 return self.click_model.require_affine(n_ranks).examination
         guess = 1.0 / np.arange(1, top_k + 1)
-        known = self.swaps.errors <= CARE_ERROR
-        if not known.any():
+        known = np.flatnonzero(self.swaps.errors <= CARE_ERROR)
+        if not len(known):
             return guess
-        found = np.where(known, self.swaps.examination, 0.0)
-        scale = float(found[known].sum() / guess[known].sum())
-        return np.where(known, found, scale * guess)
+        found = self.swaps.examination[known]
+        examination = guess * float(found.sum() / guess[known].sum())
+        examination[known] = found
+        return examination

@@ -17,6 +17,8 @@ MOST_CLICKS = 0.8
 """Share of clicks below the first rank that must lie at ranks with a small error."""
 NEARLY_ALL = 0.9
 """Share of the information about position bias that one query may have."""
+FLAT = 0.9
+"""Examination of the least examined rank from which rank seems to make no difference."""
 HALF_ERROR = 0.5
 """Standard error of a logarithm up to which it reads as a percentage."""
 
@@ -149,6 +151,26 @@ def click_rates(evidence: Evidence) -> Iterator[Finding]:
         if rises
         else "part of the fall is position bias, part is that production ranks well",
         "check that positions are right, and what counts as a click" if rises else "",
+    )
+
+
+def flat_examination(evidence: Evidence) -> Iterator[Finding]:
+    """Does the rank make any difference to the clicks of the same document?"""
+    swaps = evidence.swaps
+    if swaps.determined(SMALL_ERROR) < MOST_CLICKS:
+        return
+    below = np.array(swaps.connected[1:]) - 1
+    lowest = float(swaps.examination[below].min())
+    flat = lowest > FLAT
+    yield Finding(
+        "rank-matters",
+        for_all("warning" if flat else "good"),
+        round(lowest, 4),
+        f"the same documents get {lowest:.2f} times the clicks at the rank where they get least, "
+        f"compared with rank {swaps.connected[0]}",
+        "users of a ranked list look at the first ranks more; where rank makes no difference, "
+        "positions may not be those that users saw, or documents stand side by side",
+        "check that positions are those that users saw" if flat else "",
     )
 
 

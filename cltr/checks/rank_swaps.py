@@ -18,6 +18,8 @@ import numpy as np
 
 from cltr.types import ClickStatistics, Floats, Integers
 
+MOST_RANKS = 100
+"""Ranks that are compared, from the first; work grows with their square, and clicks are there."""
 STEPS = 50
 """Most Newton steps; the likelihood is concave, and ten are usual."""
 LARGEST_STEP = 2.0
@@ -28,7 +30,10 @@ SMALLEST_GRADIENT = 1e-9
 
 @dataclass(frozen=True)
 class RankSwaps:
-    """What documents shown at several ranks of the same query say about pairs of ranks."""
+    """What documents shown at several ranks of the same query say about pairs of ranks.
+
+    K is the number of ranks shown, and at most ``MOST_RANKS``.
+    """
 
     impressions: Floats
     """Impressions of one document at both ranks, ``[K, K]``: sum of min(n(d,j), n(d,k))."""
@@ -43,7 +48,7 @@ class RankSwaps:
     groups: tuple[tuple[int, ...], ...]
     """Ranks, from 1, that clicked documents connect; the group with most impressions first."""
     clicks: Integers
-    """Clicks by rank, ``[K]``, on all documents."""
+    """Clicks by rank, on all documents, of all ranks."""
     largest_query: float
     """Share of the information that comes from one query."""
 
@@ -62,7 +67,8 @@ class RankSwaps:
             counted[self.connected[0] - 1] = 0.0
         if not self.connected or counted.sum() == 0:
             return 0.0
-        return float(counted[self.errors <= largest_error].sum() / counted.sum())
+        known = np.flatnonzero(self.errors <= largest_error)
+        return float(counted[known].sum() / counted.sum())
 
 
 def rank_swaps(statistics: ClickStatistics) -> RankSwaps:
@@ -76,15 +82,17 @@ def rank_swaps(statistics: ClickStatistics) -> RankSwaps:
         >>> found.groups, found.examination.round(2).tolist()
         (((1, 2),), [1.0, 0.5])
     """
-    shown = statistics.impressions
+    shown = statistics.impressions[:, :MOST_RANKS]
     several = (shown > 0).sum(-1) > 1
     seen = (shown > 0).astype(np.float64)
     moved = shown[several].astype(np.float64)
-    top_k = statistics.top_k
+    top_k = shown.shape[1]
     pairs = np.stack([np.minimum(moved, moved[:, [k]]).sum(0) for k in range(top_k)])
     np.fill_diagonal(pairs, 0.0)
     owners = np.repeat(np.arange(len(statistics.displays)), np.diff(statistics.offsets))[several]
-    logs, information, scores, shares = _fit(moved, statistics.clicks[several].astype(np.float64))
+    logs, information, scores, shares = _fit(
+        moved, statistics.clicks[several, :MOST_RANKS].astype(np.float64)
+    )
     groups = _groups(information, shown.sum(0))
     examination, errors = np.full(top_k, np.nan), np.full(top_k, np.inf)
     if groups and len(groups[0]) > 1:

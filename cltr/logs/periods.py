@@ -8,8 +8,10 @@ from cltr.logs.id_coding import CLICKED, Tally
 
 PERIODS = 10
 """Periods of about equal size into which the time of a log is cut."""
-ROWS_LOOKED_AT = 2_000_000
-"""Rows from which it is told whether lists repeat: those of so many queries, chosen by hash."""
+ROWS_LOOKED_AT = 200_000
+"""About so many rows tell whether lists repeat; chosen by hash, first by query."""
+QUERIES_LOOKED_AT = 1_000
+"""At least so many queries are looked at, if there are so many."""
 
 
 def periods(tally: Tally) -> list[dict[str, Any]]:
@@ -59,14 +61,22 @@ def repeats(tally: Tally) -> dict[str, float]:
     """How often a query has the same document at a rank as the last time it came: ``next``.
 
     It tells lists that change by time, which repeat from one display to the next, from lists drawn
-    at random, which do not. Empty if no query came twice.
+    at random, which do not. Of a large log some queries are looked at, and if these are still too
+    large, some of their displays. Empty if no query came twice.
     """
-    total = tally.row(f"SELECT count(*) FROM {tally.table}")[0]
-    every = max(total // ROWS_LOOKED_AT, 1)
-    chosen = f"SELECT pair, query FROM names WHERE hash(query) % {every} = 0"
+    rows, queries = tally.row(
+        f"SELECT (SELECT count(*) FROM {tally.table}), (SELECT count(DISTINCT query) FROM names)"
+    )
+    few = max(queries * ROWS_LOOKED_AT // max(rows, 1), QUERIES_LOOKED_AT)
+    every = max(int(rows * min(few / max(queries, 1), 1.0)) // ROWS_LOOKED_AT, 1)
+    chosen = (
+        "SELECT pair, query FROM names WHERE query IN (SELECT query FROM (SELECT DISTINCT query "
+        f"FROM names) ORDER BY hash(query) LIMIT {few})"
+    )
     same, pairs = tally.row(
         "SELECT count_if(pair = before), count(before) FROM (SELECT pair, lag(pair) OVER "
         f'(PARTITION BY query, rank ORDER BY "time", key) AS before FROM {tally.table} JOIN '
-        f'({chosen}) USING (pair) WHERE {tally.usable} AND "time" IS NOT NULL)'
+        f'({chosen}) USING (pair) WHERE {tally.usable} AND "time" IS NOT NULL AND '
+        f'hash(key, "time") % {every} = 0)'
     )
     return {"next": same / pairs, "pairs": int(pairs)} if pairs else {}

@@ -112,7 +112,7 @@ def _draw_rates(axes: Any, check: LogCheck) -> None:
         usable = np.isfinite(middle) & (errors < 1)
         low, high = middle * np.exp(-1.96 * errors), middle * np.exp(1.96 * errors)
         axes.errorbar(
-            ranks[usable] + 0.15,
+            ranks[: len(usable)][usable] + 0.15,
             middle[usable],
             yerr=[(middle - low)[usable], (high - middle)[usable]],
             fmt="s",

@@ -5,7 +5,9 @@ import pytest
 
 from cltr.checks.findings import ANSWERS, USES, Finding, verdict_on
 from cltr.checks.log_check import check_log
+from cltr.checks.rank_swaps import rank_swaps
 from cltr.clicks.models import PositionBased
+from cltr.logs.log_file import LogFile
 from tests.checks.made_logs import World, answers, checked, choose, ingested, join
 
 EVERY_CLICK = ("gaps=keep", "no-first-position=keep", "only-clicks=keep")
@@ -127,6 +129,31 @@ def test_queries_that_all_differ_support_nothing(tmp_path):
 
 def test_few_interactions_support_nothing(tmp_path):
     assert answers(checked(World(n=150).rows(), tmp_path)) == ("no", "no", "no")
+
+
+def test_positions_that_are_not_what_users_saw_need_care(tmp_path):
+    """Positions are shuffled after the clicks, so rank makes no difference."""
+    rows = World(n=20_000).rows()
+    rng = np.random.default_rng(0)
+    rows["position"] = rng.permuted(rows["position"].reshape(-1, 5), axis=1).ravel()
+    check = checked(rows, tmp_path)
+    assert answers(check) == ("with care",) * 3
+    assert check.finding("rank-matters").number > 0.9
+    assert checked(World().rows(), tmp_path).finding("rank-matters").level == "good"
+
+
+def test_deep_lists_are_judged_by_their_first_ranks(tmp_path):
+    """Of 120 ranks 100 are compared; clicks below them count as not known."""
+    from cltr.checks import Evidence
+    from cltr.types import ClickStatistics
+
+    shown = np.full((2, 120), 900)
+    part = ClickStatistics(shown, shown // 3, np.array([108_000]), np.array([0, 2]))
+    found = rank_swaps(part)
+    assert len(found.errors) == len(found.information) == 100
+    assert found.determined(1.0) == pytest.approx(99 / 119)
+    log = LogFile({"train": part, "valid": part}, None)
+    assert len(Evidence(log).examination) == 120
 
 
 # The three misjudgements of version 0.1.0.

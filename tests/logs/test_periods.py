@@ -71,6 +71,17 @@ def test_lists_that_alternate_never_repeat(tmp_path):
     assert noted(tmp_path, rows)["repeats"]["next"] == 0.0
 
 
+@pytest.mark.parametrize("queries", [1, 300])
+def test_a_part_of_a_large_log_tells_the_same(tmp_path, monkeypatch, queries):
+    """Whether few queries are large or there are many, a part is looked at, not nothing."""
+    monkeypatch.setattr("cltr.logs.periods.ROWS_LOOKED_AT", 400)
+    monkeypatch.setattr("cltr.logs.periods.QUERIES_LOOKED_AT", 10)
+    rows = [(i, f"q{i % queries}", "ab" if i < 2000 else "ba", "a") for i in range(3000)]
+    found = noted(tmp_path, rows)["repeats"]
+    assert 100 < found["pairs"] < 800
+    assert found["next"] > 0.8
+
+
 def test_queries_do_not_mix(tmp_path):
     rows = [(i, f"q{i % 2}", "ab" if i % 2 else "ba", "a") for i in range(40)]
     assert noted(tmp_path, rows)["repeats"] == {"next": 1.0, "pairs": 2 * 2 * 19}
