@@ -49,10 +49,15 @@ class Evidence:
         """Of all parts of the log, as what was noted when it was ingested is of all parts."""
         return sum(part.n_interactions for part in self.log.statistics.values())
 
-    @cached_property
-    def shared(self) -> bool:
-        """Whether the log stands alone; then training and validation lie on the same lists."""
+    @property
+    def alone(self) -> bool:
+        """Whether the log stands alone, without features of its documents."""
         return self.log.lists is not None
+
+    @property
+    def shared(self) -> bool:
+        """Whether training and validation lie on the same lists."""
+        return self.alone or bool(self.log.description.get("shared_lists"))
 
     @cached_property
     def whole(self) -> ClickStatistics:

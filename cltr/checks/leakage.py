@@ -17,7 +17,7 @@ class Leakage(LogQuestion):
 
 
 def _leakage(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.shared:
+    if evidence.alone:
         known = evidence.train.displays > 0
         share = float(evidence.valid.displays[known].sum() / max(evidence.valid.n_interactions, 1))
         few = share < 0.5

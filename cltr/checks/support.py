@@ -98,7 +98,7 @@ def rare_queries(evidence: Evidence) -> Iterator[Finding]:
         "repeated-queries",
         {
             "evaluation": rare if evidence.counted else "good",
-            "training": rare if evidence.shared else by_features,
+            "training": rare if evidence.alone else by_features,
         },
         round(often, 4),
         f"{often:.1%} of the interactions are with queries that came {FEW_DISPLAYS} times or more; "

@@ -297,6 +297,7 @@ def _describe(
         "n_interactions": log.statistics["train"].n_interactions,
         "sessions": options.sessions,
         "single_impressions": not tally.has_sessions,
+        "shared_lists": found.places.shared,
         "split": {
             "by": tally.split.by,
             "valid_share": tally.split.share,

@@ -284,6 +284,15 @@ def test_rows_left_out_on_purpose_are_not_lost():
     assert findings(replace(simulated(), description={"problems": [row]}))["rows-lost"].number == 0
 
 
+def test_parts_on_shared_lists_are_looked_at_together():
+    """On a data set without splits all parts have the same lists; with splits they may look so."""
+    log = replace(simulated(), lists=None)
+    train, valid = log.statistics["train"], log.statistics["valid"]
+    assert Evidence(log).whole is train
+    together = Evidence(replace(log, description={"shared_lists": True})).whole
+    assert together.n_interactions == train.n_interactions + valid.n_interactions
+
+
 # The test part.
 
 
