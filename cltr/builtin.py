@@ -44,8 +44,9 @@ def cltr_scorers() -> list[type[Any]]:
 
 @hookimpl
 def cltr_log_readers() -> list[type[Any]]:
+    from cltr.logs.list_reader import ListReader
     from cltr.logs.published_formats import OpenBanditReader, UbiReader
-    from cltr.logs.readers import ListReader, LongReader
+    from cltr.logs.readers import LongReader
 
     return [LongReader, ListReader, UbiReader, OpenBanditReader]
 

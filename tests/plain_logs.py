@@ -46,13 +46,11 @@ WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
 def count(table):
     """Impressions and clicks by (query, document, position), displays by query, and problems.
 
-    Of rows without a value that is needed nothing is left; equal impressions are one, clicked if
-    one of them is; of a document only the first position counts; of a position only one document,
-    the clicked one, then the first by id.
+    Of rows without a value that is needed nothing is left. Rows that agree count once. Interactions
+    whose rows contradict each other are left out. Of a document only the first position counts.
     """
     problems = Counter()
-    lists = defaultdict(dict)
-    total = 0
+    lists = defaultdict(set)
     for row in table:
         missing = {name for name, value in row.items() if value in (None, "")}
         if "position" in missing and row["click"] and not missing & {"query", "doc"}:
@@ -60,24 +58,24 @@ def count(table):
         elif missing:
             problems["missing-values"] += 1
         else:
-            total += 1
             shown = lists[row["query"], row["session"]]
-            place = row["doc"], row["position"]
-            shown[place] = max(shown.get(place, 0), int(row["click"] > 0))
+            one = row["position"], row["doc"], int(row["click"] > 0)
+            problems["repeated-rows"] += one in shown
+            shown.add(one)
     impressions, clicks, displays = Counter(), Counter(), Counter()
     for (query, _), shown in lists.items():
-        first = {}
-        for doc, position in sorted(shown, key=lambda place: place[1]):
-            first.setdefault(doc, position)
+        if len({position for position, _, _ in shown}) < len(shown):
+            problems["conflicts"] += 1
+            continue
         kept = {}
-        for doc in sorted(first, key=lambda doc: (-shown[doc, first[doc]], doc)):
-            kept.setdefault(first[doc], doc)
+        for position, doc, click in sorted(shown):
+            problems["repeated-documents"] += doc in kept
+            kept.setdefault(doc, (position, click))
         displays[query] += 1
-        for position, doc in kept.items():
+        for doc, (position, click) in kept.items():
             impressions[query, doc, position] += 1
-            clicks[query, doc, position] += shown[doc, position]
-        problems["gaps"] += max(kept) != len(kept)
-    problems["duplicates"] = total - sum(impressions.values())
+            clicks[query, doc, position] += click
+        problems["gaps"] += max(position for position, _ in kept.values()) != len(kept)
     return impressions, clicks, displays, {k: n for k, n in problems.items() if n}
 
 

@@ -15,6 +15,7 @@ from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.merging import merge_files
 from cltr.logs.problems import parse_actions
 from cltr.logs.splitting import By, Split
+from cltr.logs.time_windows import Window
 
 
 def ingest(
@@ -30,6 +31,10 @@ def ingest(
     valid_share: float = 0.2,
     test_share: float | None = None,
     split_by: By = "interaction",
+    valid_from: str | None = None,
+    test_from: str | None = None,
+    start: str | None = None,
+    until: str | None = None,
     seed: int = 1,
     on: Sequence[str] | Mapping[str, str] = (),
     sessions: bool = False,
@@ -52,6 +57,10 @@ def ingest(
         valid_share: share of the interactions to split off for validation.
         test_share: share to split off for testing; 0.1 where it is possible by default.
         split_by: what is split: ``interaction``, ``user``, or ``time``.
+        valid_from: first time of validation, with ``split_by="time"``.
+        test_from: first time of test, with ``split_by="time"``.
+        start: leave out interactions that began earlier.
+        until: leave out interactions that began at this time or later.
         seed: decides the split.
         on: what to do about problems, as ``{"gaps": "drop"}`` or ``{"all": "refuse"}``.
         sessions: keep the interactions, not only their counts.
@@ -67,7 +76,10 @@ def ingest(
         chosen = build("log-reader", Choice(name=format, **reader), owner=format)
         options = IngestOptions(
             top_k=top_k or 0,
-            split=Split(valid_share, split_by, seed, test_share),
+            split=Split(
+                valid_share, split_by, seed, test_share, str(valid_from or ""), str(test_from or "")
+            ),
+            window=Window(str(start or ""), str(until or "")),
             actions=parse_actions(flat(on)),
             sessions=sessions,
             memory=memory,

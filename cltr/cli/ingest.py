@@ -12,7 +12,6 @@ COLUMNS = {
     "document": "The document's id.",
     "position": "Where it was shown.",
     "click": "Whether it was clicked.",
-    "session": "Which interaction it was; 'none' for single impressions.",
     "documents": "List form: the documents shown, in order.",
     "clicks": "List form: the clicks on them.",
     "score": "Production's score of the document.",
@@ -53,7 +52,23 @@ Examples:
     metavar="FILE",
     help="Production's scores: a table of query, document, score.",
 )
+@click.option(
+    "--session-column",
+    "session_column",
+    multiple=True,
+    metavar="NAME",
+    help="Id of the interaction; repeat it if several columns together tell interactions apart. "
+    "'none' for single impressions.",
+)
 @_columns
+@click.option(
+    "--page-column", metavar="NAME", help="Number of the page, if positions restart on each page."
+)
+@click.option(
+    "--grid-columns",
+    metavar="ROW,COLUMN",
+    help="Row and column of a grid of results, instead of a position.",
+)
 @click.option(
     "--context-column",
     "context_columns",
@@ -105,6 +120,16 @@ Examples:
     show_default=True,
     help="What is split: interactions, users, or earlier from later, with the latest for testing.",
 )
+@click.option("--from", "start", metavar="TIME", help="Leave out interactions that began earlier.")
+@click.option(
+    "--until",
+    metavar="TIME",
+    help="Leave out interactions that began at this time or later.",
+)
+@click.option(
+    "--valid-from", metavar="TIME", help="First time of validation, with --split-by time."
+)
+@click.option("--test-from", metavar="TIME", help="First time of test, with --split-by time.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Decides the split.  [1]")
 @click.option(
     "--on",
@@ -161,6 +186,11 @@ def _reader_options(flags: dict[str, Any], assignments: tuple[str, ...]) -> dict
     from cltr.experiment.config import parse_value
 
     given = {f"{column}_column": flags.pop(f"{column}_column") for column in COLUMNS}
+    given["session_column"] = flags.pop("session_column") or None
+    given["page_column"], given["grid_columns"] = (
+        flags.pop("page_column"),
+        flags.pop("grid_columns"),
+    )
     given["context_columns"] = flags.pop("context_columns") or None
     positions = flags.pop("positions_from")
     given["positions_from"] = int(positions) if positions else None

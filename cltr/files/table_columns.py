@@ -32,6 +32,8 @@ class TableColumns:
     def find(self, role: str, *, required: bool = True) -> str | None:
         """The column for a role: the one that was named, or the one with a common name."""
         given = getattr(self._options, f"{role}_column")
+        if isinstance(given, tuple):
+            given = given[0] if given else ""
         flag = f"--{role}-column"
         if given == NONE and not required:
             return None

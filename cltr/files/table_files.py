@@ -184,13 +184,27 @@ def header(path: Path, delimiter: str, quote: str) -> list[str]:
 
 
 def _select_json(connection: "Connection", names: str) -> str:
-    """JSON lines; numbers that 64 bits may not hold are read as text, so that ids stay apart."""
-    guess = f"SELECT * FROM read_json({names}, format = 'auto', union_by_name = true)"
-    columns = {
-        name: "VARCHAR" if kind in ("DOUBLE", "HUGEINT", "UHUGEINT", "JSON") else kind
-        for name, kind in columns_of(connection, guess).items()
-    }
+    """JSON lines; what is no plain number or flag is read as text, so that ids stay what they are.
+
+    All lines are looked at, since later ones may have what the first ones have not.
+    """
+    guess = f"SELECT * FROM read_json({names}, format = 'auto', {_WHOLE_FILE})"
+    columns = {name: _as_text(kind) for name, kind in columns_of(connection, guess).items()}
     return f"SELECT * FROM read_json({names}, format = 'auto', columns = {_struct(columns)})"
+
+
+_WHOLE_FILE = "union_by_name = true, sample_size = -1, map_inference_threshold = -1"
+
+
+def _as_text(kind: str) -> str:
+    """A type with text instead of all that is guessed from text.
+
+    Example:
+        >>> _as_text('STRUCT("time" TIME, n BIGINT, ids UUID[])[]')
+        'STRUCT("time" VARCHAR, n BIGINT, ids VARCHAR[])[]'
+    """
+    guessed = "UUID|TIME|DATE|TIMESTAMP(?:_[A-Z]+| WITH TIME ZONE)?|DOUBLE|U?HUGEINT|JSON|NULL"
+    return re.sub(rf"(^|(?<=[ (]))({guessed})(?=[,)\[]|$)", "VARCHAR", kind)
 
 
 def columns_of(connection: "Connection", sql: str) -> dict[str, str]:

@@ -6,14 +6,15 @@ from numba import njit
 from cltr.kernels import compiling  # noqa: F401 - says so when it compiles
 
 _JIT = {"cache": True, "error_model": "numpy", "nogil": True}
-MOST = 64
+MOST = 1000
+"""Ranks that a list may have."""
+_FEW = 64
 TWICE, GAPS, UNKNOWN, TESTED, ALL_CLICKED, SHORT, SHORT_CLICKED = range(7)
 N_FOUND = 7
 """What is counted beside impressions, clicks and displays."""
-TOTAL, NAMELESS, ORPHANS, NOWHERE, LOST, BEFORE, ZERO, UNCLEAR, REPEATED, BEYOND, LOW, HIGH = range(
-    12
-)
-N_VALUES = 12
+TOTAL, NAMELESS, ORPHANS, NOWHERE, LOST, BEFORE, ZERO, UNCLEAR, REPEATED, BEYOND = range(10)
+LOW, HIGH, CLICKS, TAKEN, TAKEN_CLICKS = range(10, 15)
+N_VALUES = 15
 """What single rows tell; see :class:`cltr.logs.id_coding.Values`."""
 
 
@@ -90,32 +91,61 @@ def take_rows(
     """
     values[TOTAL] += len(keys)
     low, high, repeated, unclear = values[LOW], values[HIGH], 0, 0
+    n_clicks, taken, before = 0, 0, at
     for i in range(len(keys)):
         key, pair, rank, state = keys[i], pairs[i], int(ranks[i]), states[i]
         if rank > 0:
             low, high = min(low, rank), max(high, rank)
         repeated += state == 2
         unclear += state == 3
+        clicked = state == 1 or state == 2
+        n_clicks += clicked
         if pair == 0 or key == 0 or rank < 1 or rank > top_k:
-            _note(key, pair, rank, state == 1 or state == 2, top_k, values)
+            _note(key, pair, rank, clicked, top_k, values)
         elif not (drop_unclear and state == 3):
+            taken += clicked
             out_keys[at], out_pairs[at], out_ranks[at] = key, pair, ranks[i]
             out_states[at], out_parts[at] = state, parts[i]
             at += 1
     values[LOW], values[HIGH] = low, high
     values[REPEATED] += repeated
     values[UNCLEAR] += unclear
+    values[CLICKS] += n_clicks
+    values[TAKEN] += at - before
+    values[TAKEN_CLICKS] += taken
     return at
+
+
+@njit(**_JIT)
+def _comes_twice(values):
+    """Whether a value of a long run comes twice."""
+    ordered = np.sort(values)
+    for i in range(1, len(ordered)):
+        if ordered[i] == ordered[i - 1]:
+            return True
+    return False
+
+
+@njit(**_JIT)
+def _check_long_run(pairs, ranks, start, stop, found):
+    """The same as :func:`_check_run` for runs of any length."""
+    if _comes_twice(ranks[start:stop]) or _comes_twice(pairs[start:stop]):
+        found[TWICE] += 1
+    elif ranks[start:stop].max() != stop - start:
+        found[GAPS] += 1
 
 
 @njit(**_JIT)
 def _check_run(pairs, ranks, start, stop, found):
     """Count a run in which a rank or a document comes twice, or whose ranks leave some out."""
-    if stop - start > MOST:
-        found[TWICE] += 1
-        return
     one = np.uint64(1)
     filled = seen = np.uint64(0)
+    highest = 0
+    for i in range(start, stop):
+        highest = max(highest, int(ranks[i]))
+    if stop - start > _FEW or highest > _FEW:
+        _check_long_run(pairs, ranks, start, stop, found)
+        return
     for i in range(start, stop):
         rank = one << np.uint64(ranks[i] - 1)
         bucket = one << (pairs[i] & np.uint64(63))

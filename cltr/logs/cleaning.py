@@ -1,10 +1,12 @@
 """Rows of a log put in order, and cleaned, where counting shows that they need it."""
 
-from cltr.logs.id_coding import CLICKED, Tally
+from cltr.logs.id_coding import Tally
 from cltr.logs.problems import DROP
+from cltr.logs.sql_expressions import CLICKED
 
-TWICE = "count(*) > count(DISTINCT pair) OR count(*) > count(DISTINCT rank)"
 GAP = "count(*) <> max(rank)"
+CONFLICT = "count(*) > count(DISTINCT rank)"
+"""Of rows that do not repeat each other: a position has two."""
 
 
 def sort_rows(tally: Tally) -> None:
@@ -20,26 +22,80 @@ def sort_rows(tally: Tally) -> None:
 def clean_rows(tally: Tally) -> None:
     """One row for each document and rank of an interaction, in order.
 
-    Rows that agree in interaction, document and position are one impression, clicked if any of
-    them is. Of a document that comes at several positions the first counts; of several documents
-    at one position the clicked one, then the first by id.
+    No rule looks at clicks, so that click rates stay what they are:
+
+    - Rows that agree in interaction, document, position and click count once.
+    - An interaction with two documents at one position, or with a document both clicked and not
+      clicked at one position, does not say what happened: it is left out as a whole.
+    - Of a document at several positions the first position counts.
     """
-    before = tally.row(f"SELECT count(*) FROM {tally.table} WHERE {tally.usable}")[0]
-    kept = "".join(f", any_value({name}) AS {name}" for name in tally.coded_columns)
-    merged = (
-        f"SELECT pair, key, rank, bool_or({CLICKED})::UTINYINT AS state, "
-        f"max(part) AS part{kept} FROM {tally.table} WHERE {tally.usable} "
-        "GROUP BY pair, key, rank"
+    total = tally.row(f"SELECT count(*) FROM {tally.table} WHERE {tally.usable}")[0]
+    _merge_repeated_rows(tally, total)
+    _leave_out_conflicts(tally)
+    tally.run(
+        "cleaning",
+        "CREATE OR REPLACE TABLE clean AS SELECT * FROM merged "
+        "QUALIFY rank = min(rank) OVER (PARTITION BY key, pair) ORDER BY key, rank",
     )
-    first = f"SELECT * FROM ({merged}) QUALIFY rank = min(rank) OVER (PARTITION BY key, pair)"
-    single = (
-        f"SELECT first.* FROM ({first}) AS first JOIN names USING (pair) QUALIFY row_number() "
-        "OVER (PARTITION BY key, rank ORDER BY state DESC, document) = 1"
+    repeated = tally.row("SELECT (SELECT count(*) FROM merged) - (SELECT count(*) FROM clean)")[0]
+    where = "count(*) > count(DISTINCT pair)"
+    tally.problems.found(
+        "repeated-documents",
+        repeated,
+        of=total,
+        example=lambda: example(tally, where, "merged"),
+        hint=tally.cause,
     )
-    tally.run("cleaning", f"CREATE OR REPLACE TABLE clean AS {single} ORDER BY key, rank")
-    table, tally.table = tally.table, "clean"
-    dropped = before - tally.row("SELECT count(*) FROM clean")[0]
-    tally.problems.found("duplicates", dropped, example=lambda: example(tally, TWICE, table))
+    tally.connection.execute("DROP TABLE merged")
+    tally.table = "clean"
+
+
+def _merge_repeated_rows(tally: Tally, total: int) -> None:
+    """Rows that agree are one; where times are known and agree too, they surely are."""
+    kept = "".join(f", min({name}) AS {name}" for name in tally.coded_columns)
+    rows = f"FROM {tally.table} WHERE {tally.usable}"
+    same = f"pair, key, rank, {CLICKED}"
+    tally.run(
+        "cleaning",
+        f"CREATE OR REPLACE TABLE merged AS SELECT pair, key, rank, ({CLICKED})::UTINYINT AS state,"
+        f" max(part) AS part{kept} {rows} GROUP BY {same}",
+    )
+    repeated = total - tally.row("SELECT count(*) FROM merged")[0]
+    sure = 0
+    if repeated and '"time"' in tally.coded_columns:  # a time that is a day does not tell
+        sure = tally.row(
+            f"SELECT coalesce(sum(n - 1), 0) FROM (SELECT count(*) AS n {rows} "
+            f'AND "time" % 86400 <> 0 GROUP BY {same}, "time")'
+        )[0]
+    if tally.problems.action("repeated-rows") == DROP:
+        tally.problems.found("repeated-rows", sure)
+        repeated -= sure
+    where = f"count(*) > count(DISTINCT (pair, rank, {CLICKED}))"
+    tally.problems.found(
+        "repeated-rows",
+        repeated,
+        of=total,
+        example=lambda: example(tally, where, tally.table),
+        hint=tally.cause,
+    )
+
+
+def _leave_out_conflicts(tally: Tally) -> None:
+    tally.connection.execute(
+        "CREATE OR REPLACE TABLE conflicts AS SELECT key FROM merged GROUP BY key "
+        f"HAVING {CONFLICT}"
+    )
+    found, total = tally.row(
+        "SELECT (SELECT count(*) FROM conflicts), (SELECT count(DISTINCT key) FROM merged)"
+    )
+    tally.problems.found(
+        "conflicts",
+        found,
+        of=total,
+        example=lambda: example(tally, CONFLICT, "merged"),
+        hint=tally.cause,
+    )
+    tally.connection.execute("DELETE FROM merged WHERE key IN (SELECT key FROM conflicts)")
 
 
 def drop_gaps(tally: Tally, gaps: int) -> bool:

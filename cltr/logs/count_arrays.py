@@ -54,18 +54,7 @@ def count_alone(tally: Tally, *, name: str, offered: bool = False) -> Assembled:
 
 def count_on(tally: Tally, dataset: Dataset) -> Assembled:
     """A log on the documents of a data set, matched by query and document id as text."""
-    given = {
-        "query": np.repeat(dataset.query_ids.astype(object), dataset.lists.lengths),
-        "document": dataset.document_ids.astype(object),
-        "row": np.arange(dataset.n_documents),
-    }
-    tally.connection.register("given", given)
-    found = arrays(
-        tally.connection,
-        "SELECT names.pair, given.row FROM names JOIN given ON names.query::VARCHAR = given.query "
-        "AND names.document::VARCHAR = given.document",
-    )
-    tally.connection.unregister("given")
+    found = _matches(tally, dataset, "names.{} = given.{}")
     pairs, rows = np.asarray(found["pair"], np.uint64), np.asarray(found["row"], np.int64)
     places = Places.of(pairs, rows, dataset)
     counted = _count(tally, places)
@@ -74,6 +63,46 @@ def count_on(tally: Tally, dataset: Dataset) -> Assembled:
         if counted is None
         else Assembled(dataset, places, counted, pairs, rows)
     )
+
+
+def _matches(tally: Tally, dataset: Dataset, same: str) -> dict[str, Any]:
+    """Documents of the log and of a data set whose ids agree.
+
+    Args:
+        tally: coded.
+        dataset: whose documents.
+        same: SQL of when two ids agree, of the log and of the data set.
+    """
+    given = {
+        "query": np.repeat(dataset.query_ids.astype(object), dataset.lists.lengths),
+        "document": dataset.document_ids.astype(object),
+        "row": np.arange(dataset.n_documents),
+    }
+    tally.connection.register("given", given)
+    logged = "SELECT query::VARCHAR AS query, document::VARCHAR AS document, pair FROM names"
+    found = arrays(
+        tally.connection,
+        f"SELECT names.pair, given.row FROM ({logged}) AS names JOIN given "
+        f"ON {same.format('query', 'query')} AND {same.format('document', 'document')}",
+    )
+    tally.connection.unregister("given")
+    return found
+
+
+def why_no_match(tally: Tally, dataset: Dataset) -> str:
+    """What would make the ids of a log and of a data set agree, in words; empty if unknown."""
+    changes = {
+        "upper and lower case differ": "lower({0}.{{}})",
+        "one has '.0' behind its numbers": "regexp_replace({0}.{{}}, '[.]0+$', '')",
+        "one has zeros before its numbers": "ltrim({0}.{{}}, '0')",
+        "one has spaces around": "trim({0}.{{}})",
+    }
+    for reason, change in changes.items():
+        same = f"{change.format('names')} = {change.format('given')}"
+        n = len(_matches(tally, dataset, same)["pair"])
+        if n:
+            return f"; {reason}: else {n:,} documents would match"
+    return ""
 
 
 def _count(tally: Tally, places: Places) -> RowCounts | None:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from cltr.files.row_batches import batches
 from cltr.logs.cleaning import clean_rows, drop_gaps, shares_keys, sort_rows
-from cltr.logs.id_coding import Tally, Values
+from cltr.logs.id_coding import Tally
 from cltr.logs.problems import DROP
+from cltr.logs.value_checks import Values, check_values
 from cltr.types import LOG_PARTS, Dataset, Integers
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _count(tally: Tally, places: Places) -> RowCounts:
         for rows in _chunks(tally, values):
             if not counted.scattered:
                 _count_chunk(tally, places, rows, counted, runs)
-    tally.check(Values(*values.tolist()))
+    check_values(tally, Values(*values.tolist()))
     return counted
 
 

@@ -6,52 +6,25 @@ Where rows are read once, ``coded`` is only a view: they flow from the file to t
 Nothing rests on luck: two pairs that share a hash are noticed, and all is coded anew.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from cltr.errors import DataError, UsageError
 from cltr.files.table_files import OnShare, quoted, run, silent
 from cltr.logs.problems import DROP, Problems
 from cltr.logs.splitting import FILE_PART, Split
-from cltr.logs.sql_expressions import CLICK, CLICKS, UNKNOWN, click_state, seconds, whole_number
+from cltr.logs.sql_expressions import UNKNOWN, are_dates, click_state, seconds, whole_number
+from cltr.logs.time_windows import Window, place_in_time
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-MOST_RANKS = 64
+MOST_RANKS = 1000
 REQUIRED = ("query", "document", "position", "click")
 NOWHERE, BEFORE, ZERO = 0, -1, -2
 """Ranks of rows without a position, with one that makes no sense, and with one too low by 1."""
-CLICKED = f"state IN ({CLICK}, {CLICKS})"
 _MOST_SALTS = 8
-
-
-class Values(NamedTuple):
-    """What single rows tell: how many there are of each kind, and the ranks that they have."""
-
-    total: int
-    nameless: int
-    """Without query or document."""
-    orphans: int
-    """Clicks without a position."""
-    nowhere: int
-    """Other rows without a position."""
-    lost: int
-    """Without a session."""
-    before: int
-    """With a position that makes no sense."""
-    zero: int
-    """Of these, too low by 1."""
-    unclear: int
-    """Whose click is neither yes nor no."""
-    repeated: int
-    """With several clicks."""
-    beyond: int
-    """Below the ranks that are kept."""
-    low: int
-    """The first rank; more than ``high`` if there is none."""
-    high: int
 
 
 @dataclass
@@ -63,6 +36,7 @@ class Tally:
     columns: Mapping[str, str]
     """Names and types of what the reader gave, in the table or view ``raw``."""
     split: Split
+    window: Window = field(default_factory=Window)
     top_k: int = 0
     """Ranks that are kept; as many as were found if 0."""
     numbered: bool = False
@@ -74,6 +48,12 @@ class Tally:
     hash_bits: int = 64
     checked: bool = False
     """Whether problems with values were reported."""
+    cause: Callable[[], str] = lambda: ""
+    """Says why rows contradict each other, as far as that can be seen."""
+    times_are_dates: bool = False
+    """Whether times are numbers such as 20240131."""
+    cuts: Mapping[str, float] = field(default_factory=dict)
+    """First times of validation and test, where the split is by time."""
     table: str = "coded"
     """Where rows are counted: as they came, sorted, or cleaned."""
 
@@ -84,7 +64,8 @@ class Tally:
     @property
     def may_test(self) -> bool:
         """Whether rows may be for testing, by their share or by their file."""
-        return self.split.tested > 0 or FILE_PART in self.columns
+        asked = self.split.tested > 0 or bool(self.split.test_from)
+        return asked or FILE_PART in self.columns
 
     @property
     def context(self) -> dict[str, str]:
@@ -114,6 +95,11 @@ class Tally:
         """Whether coded rows are kept, because they are read more than once."""
         return self.keeps_context or bool(self.coded_columns)
 
+    @property
+    def time(self) -> str:
+        """SQL of the time of a row of ``raw`` as a number that grows."""
+        return seconds('"time"', self.columns["time"], dates=self.times_are_dates)
+
     def code(self) -> None:
         """Define ``coded`` and ``names``; counting then checks the values."""
         self.table = "coded"
@@ -129,8 +115,7 @@ class Tally:
             return
         self._define_coded()
         self._choose_ranks()
-        if self.split.by == "time":
-            self._split_by_time()
+        place_in_time(self)
 
     def _define_coded(self) -> None:
         listed = "".join(f", {name}" for name in self.coded_columns)
@@ -178,9 +163,10 @@ class Tally:
                 chosen[name] = f"try_cast({name} AS DOUBLE)"
         if self.numbered:
             chosen["line"] = "rowid + 1"
+        if "time" in self.columns:
+            self.times_are_dates = bool(self.row(are_dates('"time"', self.columns["time"]))[0])
         for name, column in self.context.items():
-            given = quoted(name)
-            chosen[column] = seconds(given, self.columns[name]) if name == "time" else given
+            chosen[column] = self.time if name == "time" else quoted(name)
         listed = ", ".join(f"{sql} AS {name}" for name, sql in chosen.items())
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW rows AS SELECT {listed} FROM raw")
 
@@ -200,59 +186,6 @@ class Tally:
             raise UsageError(f"--top-k {self.top_k}: at most {MOST_RANKS} ranks can be kept")
         self.top_k = max(min(self.top_k or deepest, deepest), 1)
 
-    def check(self, values: Values) -> None:
-        """Report values that are missing or make no sense, once."""
-        if self.checked:
-            return
-        self.checked = True
-        found = self.problems.found
-        missing = values.nameless + values.nowhere + values.lost
-        found("missing-values", missing, example=lambda: self._example(_MISSING))
-        hint = "if the first position is 0, say --positions-from 0" if values.zero else ""
-        found("bad-positions", values.before, example=lambda: self._example("rank < 1"), hint=hint)
-        orphans = values.orphans
-        found("clicks-without-impression", orphans, example=lambda: self._example(_ORPHAN))
-        if values.low > values.high:
-            raise DataError(f"{self.problems.where}: no row has a position")
-        hint = "if the first position is 1, say --positions-from 1" if values.low == 2 else ""
-        found("no-first-position", values.low - 1, hint=hint)
-        unclear, many = f"state = {UNKNOWN}", f"state = {CLICKS}"
-        found("unknown-clicks", values.unclear, example=lambda: self._example(unclear))
-        found("repeated-clicks", values.repeated, example=lambda: self._example(many))
-        found("beyond-top-k", values.beyond)
-        self._check_propensities()
-
-    def _check_propensities(self) -> None:
-        if "propensity" in self.columns:
-            wrong = self.row(f"SELECT count(*) FROM coded WHERE {self.usable} AND {_BAD_CHANCE}")[0]
-            example = f"query IS NOT NULL AND document IS NOT NULL AND rank >= 1 AND {_BAD_CHANCE}"
-            self.problems.found("bad-propensities", wrong, example=lambda: self._example(example))
-
-    def _split_by_time(self) -> None:
-        """The last interactions are for testing, those before them for validation.
-
-        An interaction is as old as its first row.
-        """
-        if not self.row('SELECT count("time") FROM coded')[0]:
-            raise DataError(
-                f"{self.problems.where}: no time can be read; expected dates or numbers"
-            )
-        whose = "key" if self.has_sessions else "rowid"
-        began = (
-            f'SELECT {whose} AS whose, min("time") AS began FROM coded WHERE part <> 2 GROUP BY 1'
-        )
-        self.connection.execute(f"CREATE OR REPLACE TABLE times AS {began}")
-        self.connection.execute(f"CREATE OR REPLACE TABLE cuts AS {self.split.cuts()}")
-        part = (
-            "CASE WHEN part = 2 OR began > (SELECT late FROM cuts) THEN 2 "
-            "WHEN began > (SELECT early FROM cuts) THEN 1 ELSE 0 END::UTINYINT"
-        )
-        self.run(
-            "splitting",
-            f"CREATE OR REPLACE TABLE coded AS SELECT coded.* REPLACE ({part} AS part) "
-            f"FROM coded LEFT JOIN times ON times.whose = coded.{whose}",
-        )
-
     def run(self, stage: str, sql: str) -> None:
         """Execute a statement that takes its time."""
         run(self.connection, sql, stage, self.progress)
@@ -268,26 +201,9 @@ class Tally:
         found = self.connection.execute(sql).fetchall()
         return found[0] if found else ()
 
-    def _example(self, condition: str) -> str:
-        """A row for which a condition holds, in words."""
-        columns = f"{'line' if self.numbered else 'NULL'}, query::VARCHAR, document::VARCHAR"
-        found = self.row(f"SELECT {columns} FROM rows WHERE {condition} LIMIT 1")
-        if not found:
-            return ""
-        row, query, document = found
-        place = f"row {row}: " if row else ""
-        return f"{place}query {_short(query)}, document {_short(document)}"
-
-
-def _short(value: str | None) -> str:
-    return "missing" if value is None else repr(value[:60])
-
 
 def _or_zero(first: str, second: str, hashed: str) -> str:
     return f"CASE WHEN {first} IS NULL OR {second} IS NULL THEN 0::UBIGINT ELSE {hashed} END"
 
 
 _OWN = ("user", "time")
-_MISSING = f"query IS NULL OR document IS NULL OR (rank IS NULL AND NOT {CLICKED})"
-_ORPHAN = f"query IS NOT NULL AND document IS NOT NULL AND rank IS NULL AND {CLICKED}"
-_BAD_CHANCE = "(propensity > 0 AND propensity <= 1) IS NOT true"

@@ -9,7 +9,7 @@ import numpy as np
 
 from cltr.errors import UsageError
 from cltr.files.frames import register_frame
-from cltr.files.table_files import columns_of, expand, plain_errors, workspace
+from cltr.files.table_files import columns_of, expand, plain_errors, select_files, workspace
 from cltr.interfaces import LogReader
 from cltr.logs.count_arrays import count_alone, count_on
 from cltr.logs.id_coding import Tally
@@ -57,22 +57,37 @@ def read_log(
         return _read_frame(source, dataset, on, columns)
     files, chosen = expand(paths), reader or LongReader(**columns)
     where = str(files[0])
-    return _read(lambda connection: chosen.select(connection, files), where, dataset, on)
+
+    def cause(connection: "Connection") -> str:
+        if not isinstance(chosen, LongReader):
+            return ""
+        return chosen.cause(connection, select_files(connection, files), where)
+
+    return _read(lambda connection: chosen.select(connection, files), where, dataset, on, cause)
 
 
 def _read_frame(
     frame: Any, dataset: Dataset | None, on: Sequence[str], columns: dict[str, Any]
 ) -> ClickLog:
 
+    reader, where, table = LongReader(**columns), "data frame", "SELECT * FROM frame"
+
     def select(connection: "Connection") -> str:
         register_frame(connection, "frame", frame)
-        return LongReader(**columns).select_from(connection, "SELECT * FROM frame", "data frame")
+        return reader.select_from(connection, table, where)
 
-    return _read(select, "data frame", dataset, on)
+    def cause(connection: "Connection") -> str:
+        return reader.cause(connection, table, where)
+
+    return _read(select, where, dataset, on, cause)
 
 
 def _read(
-    select: "Callable[[Connection], str]", where: str, dataset: Dataset | None, on: Sequence[str]
+    select: "Callable[[Connection], str]",
+    where: str,
+    dataset: Dataset | None,
+    on: Sequence[str],
+    cause: "Callable[[Connection], str]",
 ) -> ClickLog:
     with workspace() as connection, plain_errors([Path(where)]):
         connection.execute(f"CREATE TEMP VIEW raw AS {select(connection)}")
@@ -83,6 +98,7 @@ def _read(
             columns,
             Split(share=0.0, test_share=0.0),
             keeps_context=True,
+            cause=lambda: cause(connection),
         )
         if not tally.has_sessions:
             raise UsageError(f"{where}: has no sessions; single impressions are no interactions")

@@ -20,6 +20,7 @@ from cltr.files.table_files import (
     plain_errors,
     quoted,
     run,
+    select_files,
     silent,
     workspace,
 )
@@ -31,16 +32,20 @@ from cltr.logs.count_arrays import (
     propensities_of,
     scores_of,
     statistics_of,
+    why_no_match,
 )
 from cltr.logs.id_coding import Tally
 from cltr.logs.interactions import interactions
+from cltr.logs.list_reader import ListReader
 from cltr.logs.log_file import LogFile, write_log, write_sessions
 from cltr.logs.log_lists import shared_splits
+from cltr.logs.log_report import report
 from cltr.logs.problems import Problems
-from cltr.logs.readers import ListReader, LongReader
+from cltr.logs.readers import LongReader
 from cltr.logs.score_files import create_scores, match_scores
 from cltr.logs.splitting import FILE_PART, Split
 from cltr.logs.summaries import summarise
+from cltr.logs.time_windows import Window
 from cltr.types import ClickStatistics, Dataset
 
 if TYPE_CHECKING:
@@ -56,6 +61,8 @@ class IngestOptions:
     split: Split = field(default_factory=Split)
     actions: Mapping[str, str] = field(default_factory=dict)
     """What to do about problems, by name (``cltr.logs.problems``)."""
+    window: Window = field(default_factory=Window)
+    """Times between which interactions are kept."""
     sessions: bool = False
     """Keep the interactions, not only their counts."""
     memory: str = ""
@@ -165,13 +172,23 @@ def code(
         Problems(str(files[0]), options.actions),
         columns_of(connection, "SELECT * FROM raw"),
         split,
+        options.window,
         top_k=options.top_k,
         numbered=kept and len(files) == 1 and isinstance(source.reader, LongReader),
         keeps_context=options.sessions,
         progress=progress,
+        cause=lambda: _cause(connection, source),
     )
     tally.code()
     return tally
+
+
+def _cause(connection: "Connection", source: LogSource) -> str:
+    """Why rows contradict each other, as far as the reader can tell."""
+    if not isinstance(source.reader, LongReader):
+        return ""
+    table = select_files(connection, source.files)
+    return source.reader.cause(connection, table, str(source.files[0]))
 
 
 def count(
@@ -191,6 +208,7 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
     """The log as arrays."""
     lists, statistics = found.lists, statistics_of(tally, found)
     _check_split(tally, statistics, alone=found.places.shared)
+    _check_first_clicks(tally, statistics)
     if dataset is None:
         lists = replace(lists, splits=shared_splits(lists.n_queries, tested="test" in statistics))
     scores = scores_of(tally, found)
@@ -229,10 +247,12 @@ def _check_matches(tally: Tally, dataset: Dataset, found: Assembled) -> None:
             f"{tally.problems.where}: no document of the log is in '{dataset.name}'; the log has "
             f"query '{query}' and document '{document}', the data set query "
             f"'{dataset.query_ids[0]}' and document '{dataset.document_ids[0]}'"
+            + why_no_match(tally, dataset)
         )
-    tally.problems.found("unknown-documents", found.counted.of(kernel.UNKNOWN))
+    rows = int(found.counted.impressions.sum()) + found.counted.of(kernel.UNKNOWN)
+    tally.problems.found("unknown-documents", found.counted.of(kernel.UNKNOWN), of=rows)
     if not found.places.shared:
-        tally.problems.found("test-queries", found.counted.of(kernel.TESTED))
+        tally.problems.found("test-queries", found.counted.of(kernel.TESTED), of=rows)
 
 
 def _check_split(tally: Tally, statistics: Mapping[str, ClickStatistics], *, alone: bool) -> None:
@@ -242,9 +262,28 @@ def _check_split(tally: Tally, statistics: Mapping[str, ClickStatistics], *, alo
         advice["train"] = "give another --seed, or --test-share 0"
     if alone and tally.split.test_share:
         advice["test"] = "give another --test-share or --seed"
+    if alone and tally.split.valid_from:
+        advice |= dict.fromkeys(("train", "valid"), "give another --valid-from or --test-from")
+    if alone and tally.split.test_from:
+        advice["test"] = "give another --test-from"
     for split, what in advice.items():
         if split not in statistics or statistics[split].n_interactions == 0:
             raise DataError(f"{tally.problems.where}: no {split} interactions; {what}")
+
+
+def _check_first_clicks(tally: Tally, statistics: Mapping[str, ClickStatistics]) -> None:
+    """Refuse a log in which the first position is shown as often as others, and never clicked."""
+    shown, clicked = (
+        np.sum([getattr(part, name).sum(0) for part in statistics.values()], axis=0)
+        for name in ("impressions", "clicks")
+    )
+    total = int(clicked.sum())
+    if total >= _SOME_CLICKS and clicked[0] == 0 and 2 * shown[0] >= shown.max():
+        hint = "check --positions-from, and where clicks count from"
+        tally.problems.found("no-first-click", total, hint=lambda: hint)
+
+
+_SOME_CLICKS = 50
 
 
 def _notes(
@@ -304,32 +343,7 @@ def _describe(
             "test_share": tally.split.tested,
             "seed": tally.split.seed,
         },
+        "windows": dict(tally.cuts),
         "problems": tally.problems.table(),
         "interactions": summarise(tally, found.counted),
-    }
-
-
-def report(log: LogFile, out: Path, *, seconds: float) -> dict[str, Any]:
-    """What was ingested, ready for JSON."""
-    parts = log.statistics
-    together = np.sum([part.impressions.sum(0) for part in parts.values()], axis=0)
-    clicks = np.sum([part.clicks.sum(0) for part in parts.values()], axis=0)
-    rates = clicks / np.maximum(together, 1)
-    lists = log.lists
-    return {
-        **{key: log.description[key] for key in ("format", "files", "top_k", "sessions")},
-        "n_interactions": {split: part.n_interactions for split, part in parts.items()},
-        "impressions": {split: int(part.impressions.sum()) for split, part in parts.items()},
-        "clicks": {split: int(part.clicks.sum()) for split, part in parts.items()},
-        "queries": lists.n_queries if lists else None,
-        "documents": lists.n_documents if lists else None,
-        "impressions_by_rank": together.tolist(),
-        "click_rate": [round(float(rate), 6) for rate in rates],
-        "scores": log.scores is not None,
-        "propensities": log.propensities is not None,
-        "problems": log.description["problems"],
-        "split": log.description["split"],
-        "notes": log.description["notes"],
-        "seconds": round(seconds, 3),
-        "log": str(out),
     }

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import keep_inputs
-from cltr.logs.ingest import report
 from cltr.logs.log_file import LogFile, open_log, write_log
 from cltr.logs.log_lists import lists_of_log
+from cltr.logs.log_report import report
 from cltr.logs.problems import PROBLEMS
 from cltr.types import LOG_PARTS, ClickStatistics, Dataset, Floats, Integers
 

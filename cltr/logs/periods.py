@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from cltr.logs.id_coding import CLICKED, Tally
+from cltr.logs.id_coding import Tally
+from cltr.logs.sql_expressions import CLICKED
 
 PERIODS = 10
 """Periods of about equal size into which the time of a log is cut."""

@@ -8,6 +8,8 @@ from cltr.errors import DataError, UsageError
 from cltr.options import did_you_mean
 
 KEEP, DROP, REFUSE = "keep", "drop", "refuse"
+FEW = 0.01
+"""Share of a log that may be dropped without asking."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,8 @@ class Problem:
     what: str
     unit: str
     actions: tuple[str, ...] = (DROP, REFUSE)
+    limit: float = 1.0
+    """Share above which it is refused, unless ``--on`` says what to do."""
 
 
 PROBLEMS = {
@@ -34,11 +38,46 @@ PROBLEMS = {
         "several clicks on one impression, counted once", "rows", (KEEP, REFUSE)
     ),
     "beyond-top-k": Problem("positions below the ranks that are kept", "rows"),
-    "duplicates": Problem("documents or positions that come twice in an interaction", "rows"),
-    "clicks-without-impression": Problem("clicks on documents that were not shown", "rows"),
+    "repeated-rows": Problem(
+        "rows that repeat another row of the interaction, counted once", "rows", limit=FEW
+    ),
+    "conflicts": Problem(
+        "interactions whose rows contradict each other: two documents at one position, or one "
+        "document both clicked and not clicked",
+        "interactions",
+        limit=FEW,
+    ),
+    "repeated-documents": Problem(
+        "documents at several positions of an interaction; the first position counts",
+        "rows",
+        limit=FEW,
+    ),
+    "only-clicks": Problem(
+        "hardly any impression without a click: documents that were shown and not clicked are "
+        "missing, and without them no click rate is known",
+        "rows",
+        (REFUSE, KEEP),
+    ),
+    "no-first-click": Problem(
+        "clicks, and none on the first position: clicks may be counted from another position than "
+        "documents",
+        "clicks",
+        (REFUSE, KEEP),
+    ),
+    "clicks-without-impression": Problem(
+        "clicks on documents that were not shown", "clicks", limit=FEW
+    ),
     "gaps": Problem(
         "interactions whose positions leave some out", "interactions", (KEEP, DROP, REFUSE)
     ),
+    "unreadable-times": Problem(
+        "times that cannot be read; kept, such interactions are for training where the split is by "
+        "time",
+        "rows",
+        (KEEP, DROP, REFUSE),
+        limit=FEW,
+    ),
+    "outside-window": Problem("interactions outside of --from and --until", "rows"),
     "unknown-documents": Problem(
         "impressions of documents that the data set does not hold", "rows"
     ),
@@ -64,8 +103,8 @@ def parse_actions(words: Iterable[str]) -> dict[str, str]:
     """``problem=action`` words to actions; ``all`` stands for every problem that knows the action.
 
     Example:
-        >>> parse_actions(["gaps=drop", "duplicates=refuse"])
-        {'gaps': 'drop', 'duplicates': 'refuse'}
+        >>> parse_actions(["gaps=drop", "conflicts=refuse"])
+        {'gaps': 'drop', 'conflicts': 'refuse'}
     """
     chosen: dict[str, str] = {}
     for word in words:
@@ -95,6 +134,8 @@ class Problems:
     where: str
     actions: Mapping[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
+    """Of how many a problem's count is a part, where that is known."""
 
     def action(self, name: str) -> str:
         """What is to be done about a problem."""
@@ -105,32 +146,38 @@ class Problems:
         name: str,
         count: int | None,
         *,
+        of: int = 0,
         example: Callable[[], str] = lambda: "",
-        hint: str = "",
+        hint: Callable[[], str] = lambda: "",
     ) -> str:
         """Count a problem; returns what to do about it, or raises if it is to be refused.
 
         Args:
             name: of the problem.
             count: how many there are; none is no problem.
+            of: how many there could be; 0 if that does not matter.
             example: says where one of them is.
-            hint: what may be behind it.
+            hint: says what may be behind it; asked only before a refusal.
         """
         if not count:
             return KEEP
-        problem = PROBLEMS[name]
         self.counts[name] = self.counts.get(name, 0) + int(count)
-        action = self.action(name)
-        if action == REFUSE:
-            other = [word for word in problem.actions if word != REFUSE]
-            advice = f"say --on {name}={other[0]}" if other else "mend the log"
-            place = example()
-            such = f", such as {place}" if place else ""
-            because = f"; {hint}; or" if hint else ";"
-            raise DataError(
-                f"{self.where}: {problem.what} ({count:,} {problem.unit}{such}){because} {advice}"
-            )
-        return action
+        if of:
+            self.totals[name] = self.totals.get(name, 0) + int(of)
+        many = name not in self.actions and of > 0 and count > PROBLEMS[name].limit * of
+        if self.action(name) == REFUSE or many:
+            raise DataError(self._refusal(name, count, of, example(), hint()))
+        return self.action(name)
+
+    def _refusal(self, name: str, count: int, of: int, place: str, hint: str) -> str:
+        problem = PROBLEMS[name]
+        other = [word for word in problem.actions if word != REFUSE]
+        share = f" of {of:,}" if of else ""
+        such = f", such as {place}" if place else ""
+        told = f"{self.where}: {problem.what} ({count:,}{share} {problem.unit}{such}); "
+        if f"--on {name}=" in hint:
+            return told + hint
+        return told + (f"{hint}; or " if hint else "") + f"say --on {name}={other[0]}"
 
     def table(self) -> list[dict[str, Any]]:
         """What was found, with what was done about it."""
@@ -138,6 +185,7 @@ class Problems:
             {
                 "problem": name,
                 "count": count,
+                "of": self.totals.get(name),
                 "unit": PROBLEMS[name].unit,
                 "action": self.action(name),
                 "what": PROBLEMS[name].what,

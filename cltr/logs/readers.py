@@ -1,4 +1,4 @@
-"""Logs from elsewhere as a table: one row per impression, one row per list, and known layouts.
+"""Logs from elsewhere as a table with one row per impression, and how columns are found.
 
 A reader names columns; ``cltr.logs`` counts and checks them.
 """
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from cltr.errors import DataError
-from cltr.files.table_columns import KNOWN, NONE, TableColumns
-from cltr.files.table_files import columns_of, plain_errors, quoted, select_files, text
+from cltr.errors import UsageError
+from cltr.files.table_columns import NONE, TableColumns
+from cltr.files.table_files import columns_of, plain_errors, quoted, select_files
 from cltr.interfaces import LogReader
+from cltr.logs.causes import SourceNames, likely_cause
 from cltr.logs.sql_expressions import whole_number
+from cltr.logs.stacked_positions import BLOCK, stack
 from cltr.options import Options
 
 if TYPE_CHECKING:
@@ -26,8 +28,10 @@ class ColumnOptions(Options):
     """Names of columns; those that are not given are found by the names that are common."""
 
     query_column: str = Field("", description="the query, or its id.")
-    session_column: str = Field(
-        "", description="which interaction a row belongs to; 'none' for single impressions."
+    session_column: str | tuple[str, ...] = Field(
+        "",
+        description="which interaction a row belongs to; several columns that tell interactions "
+        "apart together; 'none' for single impressions.",
     )
     score_column: str = Field("", description="production's score of the document.")
     propensity_column: str = Field(
@@ -40,6 +44,15 @@ class ColumnOptions(Options):
 
 class Columns(TableColumns):
     """The columns of a log."""
+
+    def sessions(self) -> tuple[str, ...]:
+        """Names of the columns that tell interactions apart; none for single impressions."""
+        role = "session"
+        given = getattr(self._options, f"{role}_column")
+        if isinstance(given, tuple) and len(given) > 1:
+            return tuple(self.named(name, "--session-column") for name in given)
+        found = self.find("session", required=False)
+        return () if found is None else (found,)
 
     def extras(self) -> dict[str, str]:
         """Score, propensity, user, time and context where they are named, as SQL by name."""
@@ -57,11 +70,13 @@ class Columns(TableColumns):
 _CANONICAL = ("query", "document", "position", "click", "session", *OPTIONAL)
 
 
-def _where(paths: Sequence[Path]) -> str:
+def place_of(paths: Sequence[Path]) -> str:
+    """What to call a log in errors."""
     return str(paths[0]) if paths else "log"
 
 
-def _projection(columns: Mapping[str, str]) -> str:
+def projection(columns: Mapping[str, str]) -> str:
+    """SQL of some columns, by name."""
     return ", ".join(f"{expression} AS {quoted(name)}" for name, expression in columns.items())
 
 
@@ -77,120 +92,83 @@ class LongReader(LogReader):
         position_column: str = Field("", description="where it was shown.")
         click_column: str = Field("", description="whether it was clicked: 0 and 1, or booleans.")
         positions_from: Literal[0, 1] = Field(1, description="number of the first position.")
+        page_column: str = Field(
+            "", description="number of the page, where positions restart on each page."
+        )
+        grid_columns: str = Field(
+            "", description="row and column of a grid instead of a position, as 'row,col'."
+        )
 
     options: "LongReader.Options"
 
     def select(self, connection: "Connection", paths: Sequence[Path]) -> str:
         with plain_errors(paths):
-            return self.select_from(connection, select_files(connection, paths), _where(paths))
+            return self.select_from(connection, select_files(connection, paths), place_of(paths))
 
     def select_from(self, connection: "Connection", table: str, where: str = "log") -> str:
         """The same from any query."""
         columns = Columns(columns_of(connection, table), self.options, where=where)
-        chosen = {role: columns.find(role) for role in ("query", "document", "position", "click")}
-        chosen["session"] = columns.find("session", required=False)
-        named = {role: quoted(column) for role, column in chosen.items() if column is not None}
-        kind = columns.types[chosen["position"] or ""]
-        named["position"] = whole_number(named["position"], kind, first=self.options.positions_from)
-        return f"SELECT {_projection(named | columns.extras())} FROM ({table})"
-
-
-class ListReader(LogReader):
-    """One row per interaction: the documents shown, in order, and the clicks on them."""
-
-    name = "list"
-
-    class Options(ColumnOptions):
-        """Columns, and how lists are written."""
-
-        documents_column: str = Field("", description="the documents shown, in order.")
-        clicks_column: str = Field("", description="the clicks on them.")
-        clicks_are: Literal["flags", "documents", "positions"] = Field(
-            "flags",
-            description="a flag for each document, the clicked documents, or their positions.",
-        )
-        positions_from: Literal[0, 1] = Field(
-            1, description="number of the first position, where clicks are positions."
-        )
-        separator: str = Field(
-            ",", min_length=1, description="between the values of a list that is written as text."
+        named = {role: quoted(columns.find(role) or "") for role in ("query", "document", "click")}
+        sessions = columns.sessions()
+        if sessions:
+            named["session"] = joined(sessions)
+        place, block = self._places(columns)
+        named["position"] = place
+        if not block:
+            return f"SELECT {projection(named | columns.extras())} FROM ({table})"
+        number = whole_number(quoted(block), columns.types[block])
+        listed = f"{projection(named | columns.extras())}, {number} AS {BLOCK}"
+        return stack(
+            connection,
+            f"SELECT {listed} FROM ({table})",
+            block=block,
+            place=self._grid()[1] if self.options.grid_columns else None,
+            sessions=bool(sessions),
+            where=where,
         )
 
-    options: "ListReader.Options"
+    def _places(self, columns: Columns) -> tuple[str, str]:
+        """SQL of the position, and the name of the column with pages or rows, if there is one."""
+        if self.options.grid_columns:
+            row, column = (columns.named(name, "--grid-columns") for name in self._grid())
+            return whole_number(quoted(column), columns.types[column]), row
+        name = columns.find("position") or ""
+        first = self.options.positions_from
+        position = whole_number(quoted(name), columns.types[name], first=first)
+        page = self.options.page_column
+        return position, columns.named(page, "--page-column") if page else ""
 
-    def select(self, connection: "Connection", paths: Sequence[Path]) -> str:
-        with plain_errors(paths):
-            return self.select_from(connection, select_files(connection, paths), _where(paths))
-
-    def select_from(self, connection: "Connection", table: str, where: str = "log") -> str:
-        """The same from any query."""
-        columns = Columns(columns_of(connection, table), self.options, where=where)
-        documents = self._list(columns, "documents")
-        clicks = self._list(columns, "clicks")
-        session = columns.find("session", required=False) if self._names_sessions(columns) else None
-        same = {
-            "query": quoted(columns.find("query") or ""),
-            # Without a name of its own each row is an interaction.
-            "session": quoted(session) if session else "row_number() OVER ()",
-            **columns.extras(),
-        }
-        kept = ", ".join(quoted(name) for name in same)
-        rows = (
-            f"SELECT {_projection(same)}, {documents} AS shown, {clicks} AS chosen FROM ({table})"
-        )
-        return (
-            f"SELECT {kept}, unnest(shown) AS document, unnest(range(1, len(shown) + 1)) "
-            f"AS position, {self._click()} AS click FROM ({rows}) UNION ALL BY NAME "
-            f"SELECT {kept}, unnest({self._elsewhere()}) AS document, NULL::BIGINT AS position, "
-            f"true AS click FROM ({rows})"
-        )
-
-    def _names_sessions(self, columns: Columns) -> bool:
-        given = self.options.session_column
-        return bool(given and given != NONE) or any(
-            name.lower() in KNOWN["session"] for name in columns.types
-        )
-
-    def _list(self, columns: Columns, role: str) -> str:
-        name = columns.find(role) or ""
-        if columns.types[name].endswith("[]"):
-            return quoted(name)
-        if columns.types[name] != "VARCHAR":
-            raise DataError(
-                f"column '{name}' ({role}) has type {columns.types[name]}; expected lists, or text "
-                f"with '{self.options.separator}' between values"
+    def _grid(self) -> tuple[str, str]:
+        row, comma, column = self.options.grid_columns.partition(",")
+        if not comma or self.options.page_column:
+            raise UsageError(
+                f"--grid-columns {self.options.grid_columns}: expected two columns, as row,col"
+                + (", and no --page-column" if comma else "")
             )
-        stripped = f"trim({quoted(name)}, ' []')"
-        values = f"string_split({stripped}, {text(self.options.separator)})"
-        trimmed = f"trim(value, {text(_AROUND_VALUES)})"
-        return (
-            f"CASE WHEN {stripped} = '' THEN {_NOTHING} ELSE [{trimmed} FOR value IN {values}] END"
+        return row.strip(), column.strip()
+
+    def cause(self, connection: "Connection", table: str, where: str = "log") -> str:
+        """Why rows contradict each other, as far as the columns of the source tell."""
+        columns = Columns(columns_of(connection, table), self.options, where=where)
+        used = {role: columns.find(role) for role in ("query", "document", "click")}
+        place, _ = self._places(columns)
+        chosen = {role: quoted(name or "") for role, name in used.items()}
+        chosen |= {"session": joined(columns.sessions()), "position": place}
+        others = {
+            name: quoted(name)
+            for name in columns.types
+            if name.lower() not in chosen and name not in (*used.values(), *columns.sessions())
+        }
+        position = "" if self.options.grid_columns else columns.find("position") or ""
+        return likely_cause(
+            connection,
+            f"SELECT {projection(others | chosen)} FROM ({table})",
+            SourceNames(columns.sessions(), position),
         )
 
-    def _click(self) -> str:
-        if self.options.clicks_are == "flags":
-            return "unnest(chosen)"
-        if self.options.clicks_are == "documents":
-            return f"unnest([list_contains({_CHOSEN}, one) FOR one IN shown::VARCHAR[]])"
-        first = self.options.positions_from
-        places = f"range({first}, len(shown) + {first})"
-        known = f"len([1 FOR one IN {_CHOSEN_PLACES} IF one IS NULL]) = 0"
-        clicked = f"CASE WHEN {known} THEN list_contains({_CHOSEN_PLACES}, place) END"
-        return f"unnest([{clicked} FOR place IN {places}])"
 
-    def _elsewhere(self) -> str:
-        """Clicks on what is not in the list."""
-        if self.options.clicks_are == "flags":
-            return _NOTHING
-        if self.options.clicks_are == "documents":
-            return f"[one FOR one IN {_CHOSEN} IF NOT list_contains(shown::VARCHAR[], one)]"
-        first = self.options.positions_from
-        outside = f"place < {first} OR place >= len(shown) + {first}"
-        return f"[place::VARCHAR FOR place IN {_CHOSEN_PLACES} IF {outside}]"
-
-
-_AROUND_VALUES = " \"'"
-_NOTHING = "[]::VARCHAR[]"
-_CHOSEN = f"coalesce(chosen::VARCHAR[], {_NOTHING})"
-# A position that is no number is NULL here; the clicks of its list are then unknown.
-_CHOSEN_PLACES = "coalesce(try_cast(chosen AS BIGINT[]), []::BIGINT[])"
+def joined(names: Sequence[str]) -> str:
+    """SQL of one id from several columns; missing if one of them is."""
+    if len(names) == 1:
+        return quoted(names[0])
+    return " || chr(31) || ".join(f"{quoted(name)}::VARCHAR" for name in names)

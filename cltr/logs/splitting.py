@@ -25,6 +25,10 @@ class Split:
     seed: int = 1
     test_share: float | None = None
     """Of the interactions that are for testing; None is :attr:`tested`'s own choice."""
+    valid_from: str = ""
+    """The first time of validation; by :attr:`share` if empty."""
+    test_from: str = ""
+    """The first time of test; there is no test part if this is empty and ``valid_from`` is not."""
 
     def __post_init__(self) -> None:
         """Refuse shares that leave nothing, and words that mean nothing."""
@@ -35,6 +39,11 @@ class Split:
                 raise UsageError(f"{flag} {share:g}: expected a share between 0 and 1")
         if self.seed < 0:
             raise UsageError(f"--seed {self.seed}: expected a whole number of at least 0")
+        named = "--valid-from" if self.valid_from else "--test-from"
+        if (self.valid_from or self.test_from) and self.by != "time":
+            raise UsageError(f"{named} needs --split-by time")
+        if self.test_from and not self.valid_from:
+            raise UsageError("--test-from: say where validation begins too, with --valid-from")
         if self.test_share and self.share + self.test_share >= 1:
             raise UsageError(
                 f"--valid-share {self.share:g} and --test-share {self.test_share:g} leave no "
@@ -49,8 +58,8 @@ class Split:
             >>> Split().tested, Split(share=0.9).tested, Split(test_share=0.3).tested
             (0.1, 0.05, 0.3)
         """
-        if self.test_share is not None:
-            return self.test_share
+        if self.test_share is not None or self.valid_from:
+            return self.test_share or 0.0
         return min(USUAL_TEST_SHARE, round((1 - self.share) / 2, 12))
 
     def column(self, columns: Mapping[str, str]) -> str:
@@ -78,17 +87,3 @@ class Split:
         drawn = f"hash({whose}, {self.seed}) % {_BUCKETS}"
         valid, test = (round(s * _BUCKETS) for s in (self.share, self.share + self.tested))
         return f"CASE WHEN {drawn} < {valid} THEN 1 WHEN {drawn} < {test} THEN 2 ELSE 0 END"
-
-    def cuts(self) -> str:
-        """SQL of two times that split ``times``: after ``early`` validation, after ``late`` tests.
-
-        Where times are so coarse that nothing would lie between them, ``late`` is missing and the
-        last interactions are for validation, unless a share for testing was asked for.
-        """
-        late = "late" if self.test_share is not None else "nullif(late, early)"
-        shares = (round(1 - self.share - self.tested, 12), round(1 - self.tested, 12))
-        early_cut, late_cut = (f"quantile_disc(began, {share})" for share in shares)
-        return (
-            f"SELECT early, {late} AS late FROM "
-            f"(SELECT {early_cut} AS early, {late_cut} AS late FROM times)"
-        )

@@ -40,6 +40,8 @@ def whole_number(expression: str, kind: str, *, first: int = 1) -> str:
 
 NO_CLICK, CLICK, CLICKS, UNKNOWN = range(4)
 """What an impression led to: nothing, a click, several, or something that cannot be told."""
+CLICKED = f"state IN ({CLICK}, {CLICKS})"
+"""SQL that is true for rows with a click."""
 
 
 def click_state(expression: str, kind: str) -> str:
@@ -64,11 +66,58 @@ def click_state(expression: str, kind: str) -> str:
     )
 
 
-def seconds(expression: str, kind: str) -> str:
-    """A time as a number that grows: seconds since 1970, or the number that it was."""
+def seconds(expression: str, kind: str, *, dates: bool = False) -> str:
+    """A time as a number that grows: seconds since 1970, or the number that it was if it is small.
+
+    Numbers are seconds, milliseconds, microseconds or nanoseconds by their size. Text without a
+    zone is UTC. What cannot be read is NULL.
+
+    Args:
+        expression: SQL of the time as it is.
+        kind: its type.
+        dates: whether numbers are dates such as 20240131.
+    """
     if kind.upper().startswith("TIMESTAMP") or kind.upper() == "DATE":
         return f"epoch({expression})"
+    words = f"trim({expression}::VARCHAR)"
+    if dates:
+        return f"epoch(try_strptime({words}, '%Y%m%d'))"
     if is_number(kind):
-        return f"{expression}::DOUBLE"
-    words = f"{expression}::VARCHAR"
-    return f"coalesce(try_cast({words} AS DOUBLE), epoch(try_cast({words} AS TIMESTAMPTZ)))"
+        return _since_1970(f"({expression})::DOUBLE")
+    forms = ", ".join(f"'{form}'" for form in _FORMS)
+    comma = f"regexp_replace({words}, ',([0-9]+)', '.\\1')"
+    return (
+        f"coalesce({_since_1970(f'try_cast({words} AS DOUBLE)')}, "
+        f"epoch(try_cast({comma} AS TIMESTAMPTZ)), epoch(try_strptime({words}, [{forms}])))"
+    )
+
+
+_FORMS = (
+    "%Y%m%dT%H%M%SZ",
+    "%Y%m%d %H:%M:%S",
+    "%a, %d %b %Y %H:%M:%S GMT",
+    "%a, %d %b %Y %H:%M:%S %z",
+    "%d/%b/%Y:%H:%M:%S %z",
+    "%d %b %Y %H:%M:%S",
+)
+"""Beside ISO 8601; none in which a day could be a month."""
+
+
+def _since_1970(number: str) -> str:
+    sizes = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+    cases = " ".join(
+        f"WHEN abs({number}) >= {least:g} THEN {number} / {unit:g}" for least, unit in sizes
+    )
+    return f"CASE WHEN isfinite({number}) THEN CASE {cases} ELSE {number} END END"
+
+
+def are_dates(expression: str, kind: str) -> str:
+    """A query on ``raw`` whether all numbers of a column of times are dates such as 20240131."""
+    if not is_whole(kind) and kind.upper() != "VARCHAR":
+        return "SELECT false"
+    word = f"trim({expression}::VARCHAR)"
+    return (
+        f"SELECT coalesce(bool_and(regexp_full_match({word}, '(19|20)[0-9]{{6}}') AND "
+        f"try_strptime({word}, '%Y%m%d') IS NOT NULL), false) FROM raw "
+        f"WHERE {expression} IS NOT NULL"
+    )

@@ -3,8 +3,9 @@
 from typing import Any
 
 from cltr.logs.counting import RowCounts
-from cltr.logs.id_coding import CLICKED, Tally
+from cltr.logs.id_coding import Tally
 from cltr.logs.periods import periods, repeats
+from cltr.logs.sql_expressions import CLICKED
 from cltr.types import LOG_PARTS, Integers
 
 MOST = 10

@@ -391,7 +391,7 @@ def test_validation_on_other_queries_is_a_warning(tmp_path):
 
 def test_problems_of_ingestion_are_repeated(tmp_path):
     report = check_log(ingested(tmp_path, table() + shown(0, clicks=(2,))))
-    assert "duplicates" in names(report, "note")
+    assert "repeated-rows" in names(report, "note")
 
 
 # Logs that exist.

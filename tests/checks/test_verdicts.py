@@ -11,7 +11,7 @@ from cltr.logs.log_file import LogFile
 from tests.checks.made_logs import World, answers, checked, choose, ingested, join
 
 EVERY_CLICK = ("gaps=keep", "no-first-position=keep", "only-clicks=keep")
-DROP = ("conflicts=drop", "duplicates=drop", "repeated-rows=drop", "repeated-documents=drop")
+DROP = ("conflicts=drop", "repeated-rows=drop", "repeated-documents=drop")
 
 
 def possible(*words):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from cltr.logs.log_file import open_log
+from tests import untidy_logs as untidy
 from tests.plain_logs import rows, write_csv, write_jsonl
 
 LOG = rows(*([(("a", "b", "c"), ("a",)), (("b", "a"), ()), (("c", "a", "b"), ("b",))] * 20))
@@ -83,7 +84,7 @@ def test_another_format_and_its_options(cltr, here):
         (
             ["dirty.csv", "--on", "all=refuse"],
             1,
-            "(1 rows, such as row 161: query 'q', document miss",
+            "(1 of 161 rows, such as row 161: query 'q', document miss",
         ),
         (["log.csv", "--out", "nowhere/log.h5"], 1, "there is no folder 'nowhere'"),
     ],
@@ -160,3 +161,12 @@ def test_parts_from_files(cltr, here):
     assert (
         "no test files (--test)" in json.loads(cltr("ingest", "log.csv", *words).stdout)["notes"][0]
     )
+
+
+def test_windows_of_time(cltr, here):
+    write_jsonl(here / "log.jsonl", untidy.days(untidy.interactions()))
+    words = ["--time-column", "when", "--from", "2023-11-15", "--until", "2023-11-22"]
+    words += ["--split-by", "time", "--valid-from", "2023-11-20", "--test-from", "2023-11-21"]
+    done = cltr("ingest", "log.jsonl", "--out", "log.h5", *words, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert set(json.loads(done.stdout)["n_interactions"]) == {"train", "valid", "test"}

@@ -82,7 +82,8 @@ def test_several_files_are_one_log(tmp_path):
     apart, whole = ingest(paths)[1], ingest(write_csv(tmp_path / "all.csv", MANY))[1]
     assert counted(apart) == counted(whole)
     in_folder = ingest(tmp_path, out=tmp_path.parent / "folder.h5", on=["all=drop"])
-    assert in_folder[0]["problems"]  # every interaction comes twice
+    assert found(in_folder[0]) == {"repeated-rows": len(MANY)}
+    assert counted(in_folder[1]) == counted(whole)
 
 
 # Against the plain way, row by row.
@@ -101,6 +102,12 @@ DIRTY = st.fixed_dictionaries(
 )
 
 
+ALL_DROPPED = [
+    f"{name}=drop"
+    for name in ("repeated-rows", "conflicts", "repeated-documents", "clicks-without-impression")
+]
+
+
 @FEW
 @given(st.lists(DIRTY, min_size=1, max_size=25), st.sampled_from(["csv", "jsonl"]))
 def test_counts_are_those_of_the_plain_way(tmp_path_factory, table, kind):
@@ -113,7 +120,7 @@ def test_counts_are_those_of_the_plain_way(tmp_path_factory, table, kind):
         written = [{name: None if v == "" else v for name, v in row.items()} for row in table]
     path = plain_logs.WRITERS[kind](tmp_path_factory.mktemp("dirty") / f"log.{kind}", written)
     impressions, clicks, displays, problems = count(table)
-    report, log = ingest(path)
+    report, log = ingest(path, on=ALL_DROPPED)
     assert found(report) == problems
     assert counted(log) == (impressions, Counter({k: n for k, n in clicks.items() if n}), displays)
 
@@ -174,7 +181,10 @@ def test_line_numbers(tmp_path):
         ),
         ({"position": "1.5"}, r"positions that are no whole number"),
         ({"position": "0"}, r"if the first position is 0, say --positions-from 0"),
-        ({"position": "70"}, r"positions go up to 70; at most 64 ranks can be kept; say .*--top-k"),
+        (
+            {"position": "1070"},
+            r"positions go up to 1,070; at most 1000 ranks can be kept; say .*--top-k",
+        ),
     ],
 )
 def test_values_that_make_no_sense_are_refused_with_their_row(tmp_path, change, line):
@@ -211,7 +221,7 @@ def test_every_problem_has_a_default_and_can_be_refused(name):
         ("gaps", "expected problem=keep, drop or refuse"),
         ("gaps=mend", "expected problem=keep, drop or refuse"),
         ("gap=drop", r"no problem 'gap'; there are: .*Did you mean 'gaps'"),
-        ("duplicates=keep", "what can be done about duplicates is drop or refuse"),
+        ("conflicts=keep", "what can be done about conflicts is drop or refuse"),
     ],
 )
 def test_wrong_words_about_problems(word, line):
@@ -232,7 +242,7 @@ DIRTY_ROWS = {
 def test_a_problem_is_dropped_or_refused_as_asked(tmp_path, name):
     odd = {"session": "s0", "query": "q", "position": 4, "doc": "x", "click": 0} | DIRTY_ROWS[name]
     path = write_csv(tmp_path / "log.csv", [*MANY, odd])
-    with pytest.raises(DataError, match=rf"\(1 rows.*--on {name}="):
+    with pytest.raises(DataError, match=rf"\(1 (of \d+ )?(rows|clicks).*--on {name}="):
         ingest(path, on=[f"{name}=refuse"])
     assert not (tmp_path / "log.h5").exists()
     other = next(action for action in PROBLEMS[name].actions if action != "refuse")
@@ -253,17 +263,17 @@ def test_interactions_with_gaps_can_be_dropped(tmp_path):
         ingest(path, on=["gaps=refuse"])
 
 
-@pytest.mark.parametrize("documents", [3, 40], ids=["short lists", "long lists"])
+@pytest.mark.parametrize("documents", [3, 40, 64, 65, 300], ids=str)
 def test_a_document_that_comes_twice_in_a_list_counts_once(tmp_path, documents):
     """All ranks are filled, each once: only the documents tell."""
     names = [f"d{i}" for i in range(documents)]
     twice = [*names[:-1], names[0]]
-    table = rows(*([(names, ("d1",))] * 30), (twice, ("d0",)))
+    table = rows(*([(names, ("d1",))] * 40), (twice, ("d0",)))
     report, log = ingest(write_csv(tmp_path / "log.csv", table))
-    assert found(report) == {"duplicates": 1}
+    assert found(report) == {"repeated-documents": 1}
     impressions, clicks, displays = counted(log)
-    assert impressions["q", "d0", 1] == 31 and impressions["q", "d0", documents] == 0
-    assert clicks["q", "d0", 1] == 1 and sum(displays.values()) == 31
+    assert impressions["q", "d0", 1] == 41 and impressions["q", "d0", documents] == 0
+    assert clicks["q", "d0", 1] == 1 and sum(displays.values()) == 41
 
 
 @pytest.mark.parametrize("order", ["as written", "backwards", "by position", "shuffled"])
@@ -319,12 +329,15 @@ def test_a_damaged_parquet_file_is_a_log_or_one_clear_line(tmp_path_factory, at,
     refused(path)
 
 
-def test_sessions_that_are_all_the_same_are_all_duplicates(tmp_path, monkeypatch):
+def test_sessions_that_are_all_the_same_are_a_conflict(tmp_path, monkeypatch):
     monkeypatch.setattr("cltr.logs.counting.LOG_ROWS_AT_ONCE", 50)
-    table = [row | {"session": "s"} for row in MANY] + rows(*([(("a", "b"), ())] * 30))
-    report, log = ingest(write_csv(tmp_path / "log.csv", table))
-    assert counted(log)[2] == Counter({"q": 31})
-    assert found(report)["duplicates"] > 100
+    table = [row | {"session": "s"} for row in MANY] + rows(*([(("a", "b"), ("a",))] * 30))
+    path = write_csv(tmp_path / "log.csv", table)
+    with pytest.raises(DataError, match="rows that repeat another row"):
+        ingest(path)
+    report, log = ingest(path, on=["repeated-rows=drop", "conflicts=drop"])
+    assert counted(log)[2] == Counter({"q": 30})
+    assert found(report)["conflicts"] == 1 and found(report)["repeated-rows"] > 100
 
 
 @pytest.mark.parametrize("bits", [5, 9, 12])
@@ -358,7 +371,7 @@ def test_fewer_ranks_may_be_kept(tmp_path):
 def test_ids_stay_what_they_are(tmp_path):
     """Numbers in text are not numbers: 1, 1.0 and 01 are three sessions."""
     table = [
-        {"session": s, "query": "1", "position": 1, "doc": d, "click": 1}
+        {"session": s, "query": "1", "position": 1, "doc": d, "click": int(s != "01")}
         for s in ("1", "1.0", "01", "1e0", " 1")
         for d in ["007"]
     ] * 1

@@ -6,8 +6,9 @@ import pytest
 
 from cltr.errors import DataError, OptionError, UsageError
 from cltr.files.table_files import columns_of, select_files, text, workspace
+from cltr.logs.list_reader import ListReader
 from cltr.logs.published_formats import OpenBanditReader, UbiReader
-from cltr.logs.readers import ListReader, LongReader
+from cltr.logs.readers import LongReader
 from cltr.logs.sql_expressions import click_state, seconds, whole_number
 from cltr.testing import check_log_reader
 from tests.plain_logs import rows, write_csv, write_jsonl

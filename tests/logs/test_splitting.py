@@ -275,5 +275,5 @@ def test_days_are_too_coarse_for_a_test_part(tmp_path):
     assert report["n_interactions"] == {"train": 190, "valid": 10}
     assert "times too coarse" in report["notes"][0]
     assert log.lists.splits["test"] == (3, 3)
-    with pytest.raises(DataError, match="no valid interactions"):
+    with pytest.raises(DataError, match="only 2 different times in the log"):
         ingest(path, split=Split(by="time", test_share=0.1))

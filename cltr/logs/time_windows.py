@@ -1,0 +1,163 @@
+"""When interactions began: which are kept, and which part of the log the later ones are.
+
+An interaction is as old as its first row.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cltr.errors import DataError, UsageError
+from cltr.files.table_files import text
+from cltr.logs.problems import DROP
+from cltr.logs.sql_expressions import seconds
+
+if TYPE_CHECKING:
+    from cltr.logs.id_coding import Tally
+
+
+@dataclass(frozen=True)
+class Window:
+    """The time from which, and the time before which, interactions are kept; as one writes them."""
+
+    start: str = ""
+    stop: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.start or self.stop)
+
+
+def place_in_time(tally: "Tally") -> None:
+    """Leave out interactions outside of the window, and split by time if that was asked for."""
+    if "time" not in tally.columns:
+        if tally.window:
+            raise UsageError("--from and --until need times; name their column with --time-column")
+        return
+    needed = bool(tally.window) or tally.split.by == "time"
+    _check_times(tally, needed=needed)
+    if not needed:
+        return
+    whose = "key" if tally.has_sessions else "rowid"
+    tally.connection.execute(
+        f'CREATE OR REPLACE TABLE times AS SELECT {whose} AS whose, min("time") AS began, '
+        "max(part) AS part FROM coded GROUP BY 1"
+    )
+    if tally.window:
+        _cut_window(tally)
+    part = _part_by_time(tally) if tally.split.by == "time" else "coded.part"
+    before = tally.row("SELECT count(*) FROM coded")[0]
+    tally.run(
+        "splitting",
+        f"CREATE OR REPLACE TABLE coded AS SELECT coded.* REPLACE ({part} AS part) "
+        f"FROM coded JOIN times ON times.whose = coded.{whose}",
+    )
+    after = tally.row("SELECT count(*) FROM coded")[0]
+    tally.problems.found("outside-window", before - after, of=before)
+
+
+def _check_times(tally: "Tally", *, needed: bool) -> None:
+    """Times that cannot be read are counted; none at all matter only where they are needed."""
+    readable, total = tally.row('SELECT count("time"), count(*) FROM coded WHERE pair <> 0')
+    if not readable and not needed:
+        return
+    if not readable:
+        raise DataError(f"{tally.problems.where}: no time can be read; {_EXPECTED}")
+    action = tally.problems.found(
+        "unreadable-times",
+        total - readable,
+        of=total,
+        example=lambda: _unreadable(tally),
+        hint=lambda: _EXPECTED,
+    )
+    if action == DROP and readable < total:
+        tally.connection.execute(
+            'CREATE OR REPLACE TABLE coded AS SELECT * FROM coded WHERE "time" IS NOT NULL'
+        )
+
+
+_EXPECTED = (
+    "expected ISO 8601 (2024-01-31T10:00:00+01:00), dates (2024-01-31 or 20240131), or numbers of "
+    "seconds, milliseconds, microseconds or nanoseconds since 1970"
+)
+
+
+def _unreadable(tally: "Tally") -> str:
+    found = tally.row(
+        f'SELECT "time"::VARCHAR FROM raw WHERE ({tally.time}) IS NULL '
+        'ORDER BY "time" IS NULL LIMIT 1'
+    )
+    if not found:
+        return ""
+    return "one that is missing" if found[0] is None else repr(found[0][:40])
+
+
+def _cut_window(tally: "Tally") -> None:
+    bounds = []
+    if tally.window.start:
+        bounds.append(f"began >= {instant(tally, tally.window.start, '--from')!r}")
+    if tally.window.stop:
+        bounds.append(f"began < {instant(tally, tally.window.stop, '--until')!r}")
+    tally.connection.execute(f"DELETE FROM times WHERE ({' AND '.join(bounds)}) IS NOT true")
+    if not tally.row("SELECT count(*) FROM times")[0]:
+        raise DataError(f"{tally.problems.where}: nothing was logged between --from and --until")
+
+
+def instant(tally: "Tally", word: str, flag: str) -> float:
+    """A time as one types it, in the units of the log."""
+    found = tally.row(f"SELECT {seconds(text(word), 'VARCHAR', dates=tally.times_are_dates)}")[0]
+    if found is None:
+        raise UsageError(f"{flag} {word}: is no time; {_EXPECTED}")
+    return float(found)
+
+
+def _part_by_time(tally: "Tally") -> str:
+    """SQL of the part: the last interactions are for testing, those before them for validation."""
+    valid, test = _named_cuts(tally) if tally.split.valid_from else _cuts(tally)
+    tally.cuts = {"valid_from": valid} | ({} if test is None else {"test_from": test})
+    late = "false" if test is None else f"began >= {test!r}"
+    return (
+        f"CASE WHEN coded.part = 2 OR {late} THEN 2 WHEN began >= {valid!r} THEN 1 "
+        "ELSE 0 END::UTINYINT"
+    )
+
+
+def _named_cuts(tally: "Tally") -> tuple[float, float | None]:
+    valid = instant(tally, tally.split.valid_from, "--valid-from")
+    if not tally.split.test_from:
+        return valid, None
+    test = instant(tally, tally.split.test_from, "--test-from")
+    if test <= valid:
+        raise UsageError("--test-from must be later than --valid-from")
+    return valid, test
+
+
+def _cuts(tally: "Tally") -> tuple[float, float | None]:
+    """The first times of validation and test, such that each part has about its share.
+
+    Where times are coarse (days), each part gets at least one of them if there are enough.
+    """
+    split = tally.split
+    tally.connection.execute(
+        "CREATE OR REPLACE TABLE steps AS SELECT began, row_number() OVER by_time - 1 AS number, "
+        "sum(n) OVER by_time / sum(n) OVER () AS share FROM (SELECT began, count(*) AS n "
+        "FROM times WHERE part <> 2 AND began IS NOT NULL GROUP BY began) "
+        "WINDOW by_time AS (ORDER BY began)"
+    )
+    shares = (1 - split.share - split.tested - _ROUND, 1 - split.tested - _ROUND)
+    steps, early, late = tally.row(
+        "SELECT count(*), "
+        + ", ".join(f"min(number) FILTER (share >= {share!r})" for share in shares)
+        + " FROM steps"
+    )
+    if steps < 2 or (steps < 3 and split.test_share):
+        raise DataError(
+            f"{tally.problems.where}: there {'is' if steps == 1 else 'are'} only {steps} different "
+            f"time{'s' * (steps != 1)} in the log, too few to split by time; use another --split-by"
+        )
+    tested = bool(split.tested) and steps >= 3
+    early = min(early, steps - 2 - tested)
+    numbers = [early + 1] + ([max(early + 2, min(late + 1, steps - 1))] if tested else [])
+    began = [tally.row(f"SELECT began FROM steps WHERE number = {n}")[0] for n in numbers]
+    return float(began[0]), float(began[1]) if tested else None
+
+
+_ROUND = 1e-12
