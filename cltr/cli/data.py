@@ -1,4 +1,4 @@
-"""``cltr data import`` and ``cltr data info``."""
+"""``cltr data import``, ``cltr data info`` and ``cltr data export``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -76,6 +76,11 @@ Examples:
     help="Tables: refuse missing features, or set them to 0 or to the training mean.  [refuse]",
 )
 @click.option(
+    "--qrels",
+    metavar="FILE",
+    help="Tables: judgements in TREC's format, in place of a label column.",
+)
+@click.option(
     "--no-judgements",
     "judgements",
     flag_value=False,
@@ -142,7 +147,13 @@ def import_(
     from cltr.data.importing import are_tables, import_dataset
     from cltr.report.data_tables import print_info
 
-    names = [*(f"{name}_column" for name in COLUMNS), "feature_columns", "leave_out", "missing"]
+    names = [
+        *(f"{name}_column" for name in COLUMNS),
+        "feature_columns",
+        "leave_out",
+        "qrels",
+        "missing",
+    ]
     chosen = {name: options.pop(name) for name in names}
     columns = {name: value for name, value in chosen.items() if value}
     given = [*paths, *options["train"], *options["valid"], *options["test"]]
@@ -181,3 +192,46 @@ def info(path: Path, as_json: bool, verbose: bool) -> None:
         print_json(found)
     else:
         print_info(found)
+
+
+@command.command(
+    "export",
+    epilog="""\b
+Examples:
+  cltr data export data.h5 --out data.parquet
+  cltr data export data.h5 --to qrels --out judgements.txt
+  cltr data export scores.parquet --to run --out production.trec""",
+)
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+@click.option(
+    "--to",
+    "kind",
+    type=click.Choice(["parquet", "csv", "qrels", "run"]),
+    help="What to write.  [as the name of --out ends]",
+)
+@shared
+def export(path: Path, out: Path, kind: str | None, as_json: bool, verbose: bool) -> None:
+    """Write a data set as a table or as TREC judgements, or scores as a TREC run.
+
+    PATH is a data set file, 'demo', or, for --to run, a table of query, document and score. 'cltr
+    data import' reads a table back to the last bit; features are written as they are stored.
+    """
+    del verbose
+    from cltr.cli.common.output import print_json
+    from cltr.files.storage import keep_inputs
+
+    keep_inputs(out, [path])
+    if kind == "run":
+        from cltr.logs.score_files import export_run
+
+        export_run(path, out)
+    else:
+        from cltr.data.exporting import export_dataset
+        from cltr.data.loading import find_dataset
+
+        export_dataset(find_dataset(str(path)), out, kind=kind or "")
+    if as_json:
+        print_json({"path": str(path), "out": str(out)})
+    else:
+        click.echo(f"wrote {out}")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from cltr.errors import DataError
+from cltr.errors import DataError, UsageError
 from cltr.files.table_columns import TableColumns
 from cltr.files.table_files import quoted
 from cltr.options import Options, did_you_mean
@@ -38,6 +38,7 @@ class TableOptions(Options):
         (), description="patterns of features, such as 'bm25*'; all other columns if empty."
     )
     leave_out: tuple[str, ...] = Field((), description="patterns of columns that are no features.")
+    qrels: str = Field("", description="a TREC file with judgements, in place of a label column.")
     missing: Literal["refuse", "zero", "mean"] = Field(
         "refuse", description="what to do about missing features."
     )
@@ -92,6 +93,12 @@ def choose_columns(
     document = columns.find("document", required=False)
     roles = {role: _optional(columns, options, role, where) for role in ("label", "split")}
     taken = [query, document, *roles.values()]
+    if options.qrels:
+        if options.label_column:
+            raise UsageError("--qrels and --label-column contradict each other; leave one out")
+        if document is None:
+            raise UsageError("--qrels needs to know documents; name them with --document-column")
+        roles["label"] = None  # it is no feature either
     rest = [name for name in known if name not in taken]
     features = _matching(rest, options.feature_columns, "--feature-column", where) or rest
     left_out = _matching(rest, options.leave_out, "--leave-out", where)

@@ -6,6 +6,7 @@ stream by as they come.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -18,7 +19,8 @@ from cltr.errors import DataError
 from cltr.files.row_batches import Texts, batches
 from cltr.files.table_files import OnShare, arrays, quoted, run, silent
 from cltr.files.text import text_of_bytes
-from cltr.types import Integers
+from cltr.files.trec import read_qrels
+from cltr.types import Floats, Integers
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -53,6 +55,7 @@ class FeatureTable:
         *,
         where: str,
         row: str,
+        qrels: Path | None = None,
         progress: OnShare = silent,
     ) -> None:
         """Look through the table.
@@ -62,16 +65,19 @@ class FeatureTable:
             columns: of it.
             where: the file, for messages.
             row: column of ``raw`` that numbers its rows.
+            qrels: judgements, in place of a label column.
             progress: called now and then with the stage and how much of it is done.
         """
         self.connection, self.columns, self.where = connection, columns, where
         self.progress = progress
         self._source: Any = None
+        self.notes: list[str] = []
         self._define_rows(row)
         checks = TableChecks(connection, columns, where)
         checks.refuse_text()
         self.n_rows, self.longest_id = checks.check_ids()
         checks.check_labels()
+        self._graded = self._grade(qrels) if qrels else None
         self._list_queries()
         if columns.split:
             checks.check_splits()
@@ -92,12 +98,41 @@ class FeatureTable:
             f"{split} AS split, {quoted(row)} AS row, {', '.join(features)} FROM raw"
         )
 
+    def _grade(self, path: Path) -> tuple[Integers, Floats]:
+        """Rows that have a judgement, in order, and their grades."""
+        pairs = read_qrels(path)
+        self.connection.register("qrels", pairs.table("grade"))
+        run(
+            self.connection,
+            "CREATE OR REPLACE TEMP TABLE graded AS SELECT row, grade FROM rows JOIN qrels "
+            "ON rows.query = qrels.query AND rows.document = qrels.document",
+            "judgements",
+            self.progress,
+        )
+        found = arrays(self.connection, "SELECT row, grade FROM graded ORDER BY row")
+        if not len(found["row"]):
+            query, document = arrays(
+                self.connection, "SELECT query, document FROM rows LIMIT 1"
+            ).values()
+            raise DataError(
+                f"{path}: no judgement is on a document of {self.where}; the judgements have query "
+                f"'{pairs.queries[0]}' and document '{pairs.documents[0]}', the table has query "
+                f"'{query[0]}' and document '{document[0]}'"
+            )
+        matched = len(found["row"])
+        self.notes = [f"{matched:,} of {len(pairs.values):,} judgements are on these documents"]
+        return np.asarray(found["row"], np.int64), np.asarray(found["grade"], np.float64)
+
     def _list_queries(self) -> None:
+        judged = "FROM rows"
+        if self._graded is not None:
+            rows = "SELECT rows.* REPLACE (grade AS label) FROM rows LEFT JOIN graded USING (row)"
+            judged = f"FROM ({rows})"
         run(
             self.connection,
             "CREATE OR REPLACE TEMP TABLE found AS SELECT query, min(row) AS first, "
             "max(row) AS last, count(*) AS n, count(label) AS judged, min(split) AS split, "
-            "max(split) AS other, count(split) AS told FROM rows GROUP BY query",
+            f"max(split) AS other, count(split) AS told {judged} GROUP BY query",
             "listing",
             self.progress,
         )
@@ -176,7 +211,16 @@ class FeatureTable:
                 for number, name in enumerate(names):
                     features[:, number] = batch[name]
             documents = self._ids(batch["document"]) if ids else np.empty(len(numbers), "<U1")
-            yield TableRows(features, batch["label"], documents)
+            yield TableRows(features, self._labels(batch["label"], numbers), documents)
+
+    def _labels(self, labels: Floats, rows: Integers) -> Floats:
+        """Labels of the table, or grades of the judgements."""
+        if self._graded is None:
+            return labels
+        judged, grades = self._graded
+        places = np.minimum(np.searchsorted(judged, rows), len(judged) - 1)
+        found: Floats = np.where(judged[places] == rows, grades[places], np.nan)
+        return found
 
     def _ids(self, texts: Texts) -> NDArray[np.str_]:
         return text_of_bytes(texts.characters, texts.lengths, self.longest_id)

@@ -10,29 +10,12 @@ DEMO = "demo"
 """The name of the embedded data set."""
 
 
-def load_dataset(source: str | Dataset) -> Dataset:
-    """A data set with queries to train on, to validate and, with judgements, to test.
-
-    Args:
-        source: its name, or the data set itself, opened before.
-    """
-    if isinstance(source, str) and source == DEMO:
+def find_dataset(name: str) -> Dataset:
+    """A data set file, or the demo data, whatever its splits."""
+    if name == DEMO:
         from cltr.data.demo import demo_dataset
 
         return demo_dataset()
-    dataset = source if isinstance(source, Dataset) else _open(source)
-    name = source if isinstance(source, str) else dataset.name or "data set"
-    # Without judgements, queries for testing are of use only where a log has clicks on them.
-    for split in SPLITS if dataset.judged else LOGGED_SPLITS:
-        first, last = dataset.splits.get(split, (0, 0))
-        if first == last:
-            raise DataError(
-                f"{name}: split '{split}' is empty; training needs train, valid and test queries"
-            )
-    return dataset
-
-
-def _open(name: str) -> Dataset:
     from cltr.data.dataset_file import open_dataset
 
     path = Path(name)
@@ -42,3 +25,21 @@ def _open(name: str) -> Dataset:
             f"cltr data import {name} --out data.h5"
         )
     return open_dataset(path)
+
+
+def load_dataset(source: str | Dataset) -> Dataset:
+    """A data set with queries to train on, to validate and, with judgements, to test.
+
+    Args:
+        source: its name, or the data set itself, opened before.
+    """
+    dataset = source if isinstance(source, Dataset) else find_dataset(source)
+    name = source if isinstance(source, str) else dataset.name or "data set"
+    # Without judgements, queries for testing are of use only where a log has clicks on them.
+    for split in SPLITS if dataset.judged else LOGGED_SPLITS:
+        first, last = dataset.splits.get(split, (0, 0))
+        if first == last:
+            raise DataError(
+                f"{name}: split '{split}' is empty; training needs train, valid and test queries"
+            )
+    return dataset

@@ -55,14 +55,21 @@ def import_table(
         progress: called now and then with the stage and how much of it is done.
     """
     check_normalization(how.normalize)
-    keep_inputs(out, source.paths)
+    keep_inputs(out, [*source.paths, *([how.options.qrels] if how.options.qrels else [])])
     with (
         create_h5(out, format=FORMAT) as file,
         workspace(out.parent, memory=how.memory) as connection,
         plain_errors(source.paths, where=source.where),
     ):
         columns = open_table(connection, source, how.options, progress)
-        table = FeatureTable(connection, columns, where=source.where, row=ROW, progress=progress)
+        table = FeatureTable(
+            connection,
+            columns,
+            where=source.where,
+            row=ROW,
+            qrels=Path(how.options.qrels) if how.options.qrels else None,
+            progress=progress,
+        )
         by_column = columns.split is not None
         splits, notes = split_queries(
             table.queries, how.shares, where=source.where, by_column=by_column
@@ -70,14 +77,15 @@ def import_table(
         _check_space(table, out)
         with RowStore(out.parent) as store:
             taken = _Taken(table, splits, how, store, progress)
-            taken.write(file, name, [_roles(columns), *notes], source)
+            taken.write(file, name, [_roles(columns, how.options), *table.notes, *notes], source)
 
 
-def _roles(columns: FeatureColumns) -> str:
+def _roles(columns: FeatureColumns, options: TableOptions) -> str:
     """Which columns were found, in words."""
     parts = [f"query '{columns.query}'"]
     parts += [f"document '{columns.document}'"] if columns.document else []
-    parts += [f"judgements '{columns.label}'"] if columns.label else ["no judgements"]
+    judged = [f"judgements of {Path(options.qrels).name}"] if options.qrels else ["no judgements"]
+    parts += [f"judgements '{columns.label}'"] if columns.label else judged
     parts += [f"split '{columns.split}'"] if columns.split not in (None, SPLIT_OF_FILE) else []
     return "columns: " + ", ".join(parts)
 

@@ -1,4 +1,4 @@
-"""Production's scores from a file: a row for each query and document."""
+"""Production's scores from a file: a row for each query and document, or a TREC run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from pydantic import Field
 from cltr.errors import DataError
 from cltr.files.table_columns import TableColumns
 from cltr.files.table_files import arrays, columns_of, plain_errors, quoted, select_files, workspace
+from cltr.files.trec import is_run, read_run, write_run
 from cltr.options import Options
 from cltr.types import Dataset, Floats
 
@@ -27,7 +28,11 @@ class ScoreColumns(Options):
 def create_scores(connection: "Connection", path: Path) -> None:
     """A table ``production`` with ``query``, ``document`` and ``score`` from a file."""
     with plain_errors([path]):
-        table = select_files(connection, [path])
+        if is_run(path):
+            connection.register("trec_run", read_run(path).table("score"))
+            table = "SELECT * FROM trec_run"
+        else:
+            table = select_files(connection, [path])
         columns = TableColumns(columns_of(connection, table), ScoreColumns(), where=str(path))
         names = {role: quoted(columns.find(role) or "") for role in ("query", "document", "score")}
         # A bare cast would be left to duckdb's CSV reader, which refuses what is no number.
@@ -81,3 +86,18 @@ def match_scores(connection: "Connection", path: Path, dataset: Dataset) -> Floa
             f"'{dataset.document_ids[row]}' of query '{owners[row]}'"
         )
     return scores
+
+
+def export_run(path: Path, out: Path) -> None:
+    """Write a table of scores as a TREC run."""
+    with workspace() as connection:
+        create_scores(connection, path)
+        found = arrays(
+            connection,
+            "SELECT query, document, score FROM production ORDER BY query, score DESC, document",
+        )
+    queries, starts = np.unique(found["query"].astype(str), return_index=True)
+    order = np.argsort(starts)
+    offsets = np.append(starts[order], len(found["query"]))
+    documents = found["document"].astype(str)
+    write_run(out, queries[order], documents, offsets, np.asarray(found["score"], np.float64))
