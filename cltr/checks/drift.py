@@ -19,6 +19,8 @@ EXPECTED_CLICKS = 30.0
 """Clicks that a period should have before a period without clicks means that logging stopped."""
 PART = 0.2
 """Share of the log that counts as its beginning, and as its end."""
+ROUNDING = 1e-9
+"""Share of the log by which a period may miss a fifth for want of digits."""
 
 
 def periods_of(evidence: Evidence) -> list[Mapping[str, Any]]:
@@ -79,10 +81,11 @@ def _level(factor: float, depth: float) -> Level:
 
 def _ends(shown: Floats) -> tuple[slice, slice]:
     """The first periods that hold a fifth of the impressions, and the last ones; never the same."""
-    before = np.cumsum(shown) / max(shown.sum(), 1.0)
+    until = np.cumsum(shown) / max(shown.sum(), 1.0)
+    since = until - shown / max(shown.sum(), 1.0)
     last = len(shown) - 1
-    first = min(int(np.searchsorted(before, PART)) + 1, last)
-    behind = max(int(np.searchsorted(before, 1 - PART)), first)
+    first = min(int(np.searchsorted(until, PART - ROUNDING)) + 1, last)
+    behind = max(int(np.searchsorted(since, 1 - PART - ROUNDING)), first)
     return slice(0, first), slice(min(behind, last), None)
 
 

@@ -30,6 +30,14 @@ def test_weights_by_hand():
     assert (found.clicks, found.largest, found.hidden) == (1.0, 5.0, 0.5)
 
 
+def test_impressions_count_by_examination():
+    """One document at both ranks: weights ω/ρ times 1 and 1/2, twice each."""
+    shown = np.array([[2, 2]])
+    part = ClickStatistics(shown, shown, np.array([4]), np.array([0, 1]))
+    found = effective_interactions(part, np.ones(1), np.ones(1), np.array([1.0, 0.5]))
+    assert found.interactions == pytest.approx(3**2 / (2 * 1 + 2 * 0.25))
+
+
 def test_hidden_weight_counts_by_traffic():
     part = ClickStatistics(
         np.array([[90], [0], [10], [0]]),
