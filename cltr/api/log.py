@@ -100,7 +100,7 @@ class Log(Shown):
         )
 
 
-class LogCheck(Shown, log_check.LogCheck):
+class LogCheck(Shown, log_check.LogVerdicts):
     """What a log can be used for, and what was found in it."""
 
     __repr__ = Shown.__repr__

@@ -19,7 +19,7 @@ LARGEST_QUERIES = 50
 
 
 @dataclass(frozen=True)
-class LogCheck:
+class LogVerdicts:
     """What was found in a log, and the verdict on each use of it."""
 
     log: str
@@ -47,7 +47,7 @@ class LogCheck:
         }
 
 
-def check_log(path: Path | str, click_model: ClickModel | None = None) -> LogCheck:
+def check_log(path: Path | str, click_model: ClickModel | None = None) -> LogVerdicts:
     """Check a log file.
 
     Args:
@@ -58,11 +58,11 @@ def check_log(path: Path | str, click_model: ClickModel | None = None) -> LogChe
     return judge(Evidence(open_log(Path(path)), click_model), name=str(path))
 
 
-def judge(evidence: Evidence, *, name: str = "log") -> LogCheck:
+def judge(evidence: Evidence, *, name: str = "log") -> LogVerdicts:
     """Ask every question of a log, and decide on each use."""
     findings = tuple(find_all(evidence))
     verdicts = {use: verdict_on(use, findings) for use in USES}
-    return LogCheck(name, verdicts, findings, _numbers(evidence))
+    return LogVerdicts(name, verdicts, findings, _numbers(evidence))
 
 
 def _numbers(evidence: Evidence) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cltr.checks.completeness import FEW_CLICKS
 from cltr.checks.findings import QUESTIONS_OF_USES
-from cltr.checks.log_check import LogCheck
+from cltr.checks.log_check import LogVerdicts
 from cltr.checks.support import MANY_EFFECTIVE_CLICKS
 from cltr.clicks.plots import check_picture
 
@@ -19,7 +19,7 @@ MOST_LABELS = 12
 """Ranks up to which every one is labelled, and numbers are written into the swap matrix."""
 
 
-def draw_check(check: LogCheck, path: Path) -> None:
+def draw_check(check: LogVerdicts, path: Path) -> None:
     """Draw what was found in a log, as PNG, SVG or PDF by the file's name."""
     kind = check_picture(path)
     import matplotlib
@@ -46,7 +46,7 @@ def draw_check(check: LogCheck, path: Path) -> None:
     pyplot.close(figure)
 
 
-def _draw_verdicts(figure: Any, check: LogCheck) -> None:
+def _draw_verdicts(figure: Any, check: LogVerdicts) -> None:
     parts = check.numbers["n_interactions"]
     figure.suptitle(
         f"{Path(check.log).name}: {sum(parts.values()):,} interactions, "
@@ -95,7 +95,7 @@ def _rank_ticks(n_ranks: int) -> np.ndarray:
     return np.arange(1, n_ranks + 1, max(1, -(-n_ranks // MOST_LABELS)))
 
 
-def _draw_rates(axes: Any, check: LogCheck) -> None:
+def _draw_rates(axes: Any, check: LogVerdicts) -> None:
     """Click rate by rank, and what swaps say is due to the rank alone."""
     impressions = np.array(check.numbers["impressions_by_rank"])
     rates = np.array(check.numbers["click_rate"])
@@ -126,7 +126,7 @@ def _draw_rates(axes: Any, check: LogCheck) -> None:
     axes.legend(fontsize=7.5, frameon=False)
 
 
-def _draw_swaps(axes: Any, check: LogCheck) -> None:
+def _draw_swaps(axes: Any, check: LogVerdicts) -> None:
     """Impressions of one document at both of two ranks."""
     from matplotlib.colors import LogNorm
 
@@ -157,7 +157,7 @@ def _short(count: int) -> str:
     return f"{count:,}" if count < 1000 else f"{count / 1000:.3g}k" if count < 1e6 else "1M+"
 
 
-def _draw_overlap(axes: Any, check: LogCheck) -> None:
+def _draw_overlap(axes: Any, check: LogVerdicts) -> None:
     """Clicks that the log is worth for other rankings."""
     title = "Clicks that the log is worth"
     worth = _details(check, "overlap")
@@ -186,7 +186,7 @@ def _draw_overlap(axes: Any, check: LogCheck) -> None:
     axes.legend(fontsize=7.5, frameon=False, loc="lower right")
 
 
-def _draw_traffic(axes: Any, check: LogCheck) -> None:
+def _draw_traffic(axes: Any, check: LogVerdicts) -> None:
     """Share of the largest queries."""
     shares = np.array(check.numbers["traffic_of_largest_queries"][:20])
     places = np.arange(1, len(shares) + 1)
@@ -203,7 +203,7 @@ def _draw_traffic(axes: Any, check: LogCheck) -> None:
     axes.xaxis.get_major_locator().set_params(integer=True)
 
 
-def _draw_production(axes: Any, check: LogCheck) -> None:
+def _draw_production(axes: Any, check: LogVerdicts) -> None:
     """How much of the traffic gets the same list again."""
     title = "Does production repeat its lists?"
     shares = np.array(check.numbers["traffic_by_repetition"])
@@ -222,7 +222,7 @@ def _draw_production(axes: Any, check: LogCheck) -> None:
     )
 
 
-def _draw_drift(axes: Any, check: LogCheck) -> None:
+def _draw_drift(axes: Any, check: LogVerdicts) -> None:
     """Click rate by period."""
     title = "Click rate over time"
     periods = check.numbers["periods"]
@@ -240,5 +240,5 @@ def _draw_drift(axes: Any, check: LogCheck) -> None:
     axes.set(ylim=(0, 1.15 * (rates + error).max() or 1.0), xticks=places)
 
 
-def _details(check: LogCheck, name: str) -> dict[str, Any]:
+def _details(check: LogVerdicts, name: str) -> dict[str, Any]:
     return next((dict(one.details) for one in check.findings if one.name == name), {})

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cltr.checks.findings import Finding
-from cltr.checks.log_check import LogCheck
+from cltr.checks.log_check import LogVerdicts
 
 
 def ingested_tables(report: Mapping[str, Any]) -> Iterator[Table | Text]:
@@ -92,7 +92,7 @@ MARKS = {
 ANSWERS = {"yes": "green", "with care": "yellow", "no": "red"}
 
 
-def checked_tables(check: LogCheck) -> Iterator[Table | Text]:
+def checked_tables(check: LogVerdicts) -> Iterator[Table | Text]:
     """Verdicts, then ranks, then findings from the worst to the best."""
     numbers = check.numbers
     yield Text(
@@ -108,7 +108,7 @@ def checked_tables(check: LogCheck) -> Iterator[Table | Text]:
     yield grid
 
 
-def _verdict_table(check: LogCheck) -> Table:
+def _verdict_table(check: LogVerdicts) -> Table:
     table = Table("use of this log", "possible?", "because", show_lines=True)
     for verdict in check.verdicts.values():
         because = Text(verdict.reason)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cltr.checks.log_check import LogCheck, check_log
+from cltr.checks.log_check import LogVerdicts, check_log
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.problems import parse_actions
 from cltr.logs.readers import LongReader
@@ -90,11 +90,11 @@ def ingested(rows: Rows, folder: Path, *, times: bool = True, on: tuple[str, ...
     return folder / "log.h5"
 
 
-def checked(rows: Rows, folder: Path, model=None, **how) -> LogCheck:
+def checked(rows: Rows, folder: Path, model=None, **how) -> LogVerdicts:
     """What ``cltr check`` says of the rows."""
     return check_log(ingested(rows, folder, **how), model)
 
 
-def answers(check: LogCheck) -> tuple[str, ...]:
+def answers(check: LogVerdicts) -> tuple[str, ...]:
     """Verdicts on position bias, evaluation and training."""
     return tuple(verdict.answer for verdict in check.verdicts.values())
