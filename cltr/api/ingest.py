@@ -8,9 +8,13 @@ from typing import Any
 from cltr.api.log import Log
 from cltr.api.progress import share_progress
 from cltr.api.sources import DataLike, FileName, Frame, as_files, dataset_of, flat
-from cltr.errors import UsageError
+from cltr.data.feature_columns import TableOptions
+from cltr.data.log_features import import_log_features
+from cltr.errors import CltrError, UsageError
 from cltr.experiment.components import build
 from cltr.experiment.config import Choice
+from cltr.files.storage import keep_inputs
+from cltr.files.table_files import OnShare
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.merging import merge_files
 from cltr.logs.problems import parse_actions
@@ -38,6 +42,9 @@ def ingest(
     seed: int = 1,
     on: Sequence[str] | Mapping[str, str] = (),
     sessions: bool = False,
+    feature_columns: Sequence[str] = (),
+    data_out: FileName | None = None,
+    missing: str = "refuse",
     memory: str = "",
     progress: bool | None = None,
     **reader: Any,
@@ -64,6 +71,11 @@ def ingest(
         seed: decides the split.
         on: what to do about problems, as ``{"gaps": "drop"}`` or ``{"all": "refuse"}``.
         sessions: keep the interactions, not only their counts.
+        feature_columns: patterns of features that stand in the log, such as ``bm25*``: a data set
+            without judgements is made of them, for which the log is then ingested. A document has
+            the features of its first impression.
+        data_out: the data set file to write from them.
+        missing: what to do about missing features: ``refuse``, ``zero`` or ``mean``.
         memory: most memory to use, such as ``4GB``; half of the machine's by default.
         progress: show bars; by default in a terminal.
         reader: options of the format, such as ``query_column="q"``; ``cltr plugins long`` lists
@@ -85,10 +97,47 @@ def ingest(
             memory=memory,
         )
         origin = LogSource(paths, chosen, for_valid, next(iter(scores), None), for_test)
-        dataset = dataset_of(data)
         with share_progress(progress) as bars:
-            report = ingest_log(origin, Path(out), dataset=dataset, options=options, progress=bars)
+            notes = _make_dataset(paths, given, reader, bars)
+            dataset = dataset_of(data if data_out is None else str(data_out))
+            try:
+                report = ingest_log(
+                    origin, Path(out), dataset=dataset, options=options, progress=bars
+                )
+            except CltrError:
+                if data_out is not None:  # of no use without the log
+                    Path(data_out).unlink(missing_ok=True)
+                raise
+    report["notes"] = [*notes, *report["notes"]]
     return Log(out, report=report)
+
+
+def _make_dataset(
+    paths: Sequence[Path], given: Mapping[str, Any], reader: Mapping[str, Any], progress: OnShare
+) -> list[str]:
+    """A data set of the features that stand in the log, where some are named; what was decided."""
+    patterns, out = given["feature_columns"], given["data_out"]
+    if not patterns and out is None:
+        return []
+    if not patterns or out is None:
+        raise UsageError("--feature-column and --data-out go together; give both")
+    if given["format"] != "long" or any(given[k] is not None for k in ("data", "valid", "test")):
+        raise UsageError(
+            "--feature-column: is for a log with a row for each impression, without --data, "
+            "--valid and --test"
+        )
+    keep_inputs(out, [*paths, given["out"]])
+    named = {key: reader[key] for key in ("query_column", "document_column") if key in reader}
+    chosen = named | {"feature_columns": tuple(patterns), "missing": given["missing"]}
+    info = import_log_features(
+        paths,
+        Path(out),
+        TableOptions.parse(chosen, owner=""),
+        time_column=reader.get("time_column", ""),
+        memory=given["memory"],
+        progress=progress,
+    )
+    return [note for note in info["notes"] if not note.startswith("columns:")]
 
 
 def _merge(paths: Sequence[Path], out: Path, given: Mapping[str, Any]) -> dict[str, Any]:

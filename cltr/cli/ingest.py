@@ -38,6 +38,7 @@ Examples:
   cltr ingest ubi_queries.jsonl ubi_events.jsonl --format ubi --out log.h5
   cltr ingest men.csv --format open-bandit --out log.h5
   cltr ingest monday.h5 tuesday.h5 --out days.h5
+  cltr ingest clicks.parquet --feature-column 'bm25*' --data-out data.h5 --out log.h5
   cltr ingest clicks.parquet --data data.h5 --production scores.parquet --out log.h5""",
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -75,6 +76,27 @@ Examples:
     multiple=True,
     metavar="NAME",
     help="A column to keep with interactions; may be repeated.",
+)
+@click.option(
+    "--feature-column",
+    "feature_columns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Features in the log, such as 'bm25*', to make a data set of (--data-out); a document has "
+    "those of its first impression. May be repeated.",
+)
+@click.option(
+    "--data-out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Data set file to write from the features of the log.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "zero", "mean"]),
+    default="refuse",
+    show_default=True,
+    help="Missing features in the log: refuse them, or set them to 0 or to the mean.",
 )
 @click.option(
     "--positions-from", type=click.Choice(["0", "1"]), help="Number of the first position.  [1]"

@@ -35,6 +35,8 @@ class TableImport:
     """Of queries to split off for validation and testing, where nothing says which they are."""
     normalize: str = "none"
     memory: str = ""
+    notes: tuple[str, ...] = ()
+    """What was decided before, in words; kept in the file."""
 
 
 def import_table(
@@ -77,7 +79,9 @@ def import_table(
         _check_space(table, out)
         with RowStore(out.parent) as store:
             taken = _Taken(table, splits, how, store, progress)
-            taken.write(file, name, [_roles(columns, how.options), *table.notes, *notes], source)
+            taken.write(
+                file, name, [_roles(columns, how.options), *table.notes, *how.notes, *notes], source
+            )
 
 
 def _roles(columns: FeatureColumns, options: TableOptions) -> str:

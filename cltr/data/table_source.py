@@ -35,10 +35,14 @@ class TableSource:
     """By split; those that belong to none under ``""``."""
     frame: Any = None
     """An Arrow table, instead of files."""
+    called: str = ""
+    """What messages call it, if not by the name of its first file."""
 
     @property
     def where(self) -> str:
         """Its name, for messages."""
+        if self.called:
+            return self.called
         return "data frame" if self.frame is not None else str(self.paths[0])
 
     @property

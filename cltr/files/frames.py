@@ -33,6 +33,9 @@ def register_frame(connection: "Connection", name: str, frame: Any) -> None:
     try:
         connection.register(name, table)
     except (duckdb.Error, TypeError) as error:
+        if type(frame).__module__.startswith("pandas"):  # a reversed one, for example
+            connection.register(name, arrow_table(frame))
+            return
         raise UsageError(
             f"a '{type(frame).__name__}' is no table; give a data frame of pandas, polars or "
             "pyarrow, or lists by column name"
