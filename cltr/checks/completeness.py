@@ -160,7 +160,8 @@ def _share(evidence: Evidence, row: Mapping[str, Any]) -> float:
     elif row["unit"] == "documents":
         return min(count / max(len(evidence.whole.impressions), 1), 1.0)
     else:
-        there = float(sum(part.impressions.sum() for part in evidence.log.statistics.values()))
+        name = "clicks" if row["unit"] == "clicks" else "impressions"
+        there = float(sum(getattr(part, name).sum() for part in evidence.log.statistics.values()))
     return count / max(there + (count if row["action"] == "drop" else 0.0), 1.0)
 
 

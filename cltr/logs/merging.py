@@ -209,11 +209,12 @@ def _notes(logs: Sequence[LogFile], names: Sequence[str]) -> list[str]:
 
 
 def _add_problems(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Counts add up; of how many is not known, since a log without the problem does not say."""
     merged: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         key = row["problem"], row["action"]
         before = merged.get(key, {"count": 0})
-        merged[key] = {**row, "count": row["count"] + before["count"]}
+        merged[key] = {**row, "count": row["count"] + before["count"], "of": None}
     return list(merged.values())
 
 

@@ -279,6 +279,27 @@ def test_a_noted_total_is_the_share():
     assert findings(log)["conflicts"].details["share"] == 0.3
 
 
+def test_merged_logs_count_lost_rows_of_all_days(tmp_path):
+    """A short day lost half of its interactions, a long one hardly any: little is lost in all."""
+    from cltr.logs.merging import merge_logs
+
+    days = []
+    for seed, (count, of) in enumerate(((50, 100), (1, 9000))):
+        row = {"problem": "conflicts", "count": count, "of": of, "unit": "interactions"}
+        noted = {"format": "long", "problems": [row | {"action": "drop", "what": "twice"}]}
+        days.append(replace(simulated(seed=seed), scores=None, description=noted))
+    found = findings(merge_logs(days[::-1]))["rows-lost"]
+    assert found.number == pytest.approx(51 / (18_000 + 51), abs=1e-4)
+
+
+def test_lost_clicks_are_a_share_of_clicks():
+    log = simulated()
+    there = sum(part.clicks.sum() for part in log.statistics.values())
+    row = {"problem": "clicks-without-impression", "count": int(there), "unit": "clicks"}
+    log = replace(log, description={"problems": [row | {"action": "drop", "what": "lost"}]})
+    assert findings(log)["rows-lost"].number == 0.5
+
+
 def test_rows_left_out_on_purpose_are_not_lost():
     row = {"problem": "beyond-top-k", "count": 10**6, "unit": "rows", "action": "drop", "what": ""}
     assert findings(replace(simulated(), description={"problems": [row]}))["rows-lost"].number == 0
