@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -25,6 +26,7 @@ from rich.progress import Progress as Bars
 from cltr.clicks.model_comparison import FitProgress
 from cltr.experiment.progress import Progress
 from cltr.files.table_files import OnShare, silent
+from cltr.report.visible import visible
 
 if TYPE_CHECKING:
     from cltr.studies.runner import Progressed
@@ -46,7 +48,7 @@ class StageBars:
     def begin(self, text: str, *, total: int | None = None) -> None:
         """A new stage."""
         self.end()
-        self._task = self._bars.add_task(text, total=total, note="")
+        self._task = self._bars.add_task(escape(visible(text)), total=total, note="")
 
     def advance(self, n: int) -> None:
         """So many more are done."""
@@ -120,7 +122,7 @@ class FitBars(FitProgress):
         self._bars.advance(n)
 
     def note(self, text: str) -> None:
-        self._bars.update(note=text)
+        self._bars.update(note=escape(visible(text)))
 
 
 @contextmanager

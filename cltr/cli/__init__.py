@@ -107,7 +107,9 @@ def _fail_on(error: Exception, *, verbose: bool) -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(f"Error: {message}", err=True)
+    from cltr.report.visible import visible
+
+    click.echo(f"Error: {visible(message)}", err=True)
     sys.exit(code)
 
 

@@ -3,14 +3,15 @@
 import re
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from cltr.report.terminal import Terminal
 
 
 def print_components(result: dict[str, Any], *, detailed: bool) -> None:
     """Components by role; with their options when few are asked for."""
-    console = Console()
+    console = Terminal()
     table = Table("role", "name", "package", "what it is")
     for row in result["components"]:
         package = f"{row['package']} {row['version']}".strip()
@@ -25,20 +26,15 @@ def print_components(result: dict[str, Any], *, detailed: bool) -> None:
         if row["options"]:
             console.print(options)
     for failure in result["failed"]:
-        console.print(
-            f"[red]failed[/] {escape(failure['package'])} {escape(failure['version'])}: "
-            f"{escape(failure['error'])}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        told = f" {failure['package']} {failure['version']}: {failure['error']}"
+        console.print(Text.assemble(("failed", "red"), told), soft_wrap=True)
         if failure.get("traceback"):
-            console.print(escape(failure["traceback"].rstrip()), highlight=False, soft_wrap=True)
-    for note in result["notes"]:
-        console.print(f"[yellow]note[/] {escape(note)}", highlight=False, soft_wrap=True)
-    for clash in result["clashes"]:
-        console.print(f"[yellow]clash[/] {escape(clash)}", highlight=False)
+            console.print(failure["traceback"].rstrip(), soft_wrap=True)
+    for word, key in (("note", "notes"), ("clash", "clashes")):
+        for line in result[key]:
+            console.print(Text.assemble((word, "yellow"), f" {line}"), soft_wrap=True)
 
 
 def _plain_text(summary: str) -> str:
     """Mathematics and quotes of a docstring as they read in a terminal."""
-    return escape(re.sub(r":math:`([^`]*)`|``([^`]*)``", r"\1\2", summary))
+    return re.sub(r":math:`([^`]*)`|``([^`]*)``", r"\1\2", summary)

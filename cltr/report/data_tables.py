@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from cltr.report.terminal import Terminal
 
 
 def print_info(info: dict[str, Any]) -> None:
     """A data set: its splits in a table, the rest in lines."""
-    console = Console()
+    console = Terminal()
     grades = sorted({g for part in info["splits"].values() for g in part["grades"]}, key=float)
     table = Table("", title=f"{info['name']}: {info['features']:,} features", title_justify="left")
     for column in ("queries", "documents", "list length", "median"):
@@ -35,12 +36,12 @@ def print_info(info: dict[str, Any]) -> None:
     for line in _judgements(info):
         console.print(line)
     if info.get("feature_names"):
-        console.print(f"features: {_listed(info['feature_names'])}", highlight=False, markup=False)
+        console.print(f"features: {_listed(info['feature_names'])}")
     for note in info.get("notes", []):
-        console.print(f"note: {note}", highlight=False, markup=False)
+        console.print(f"note: {note}")
     normalization = f"normalization {info['normalization']}, fingerprint {info['fingerprint']}"
     path = f", {info['path']}" if "path" in info else ""
-    console.print(f"{normalization}{path}", style="dim", markup=False)
+    console.print(f"{normalization}{path}", style="dim")
 
 
 def _judgements(info: dict[str, Any]) -> Iterator[str]:

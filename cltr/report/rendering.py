@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from html import escape
 from io import StringIO
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from cltr.report.terminal import Terminal
+from cltr.report.visible import visible
 
 Tables = Iterable[Table | Text]
 STYLES = {
@@ -20,12 +23,12 @@ STYLES = {
 """What a word of a style means in HTML; other words mean nothing."""
 
 
-def print_tables(tables: Tables, console: Console | None = None) -> None:
+def print_tables(tables: Tables, console: Terminal | None = None) -> None:
     """To stdout, or to another console; lines that must stay whole are not folded."""
-    console = console or Console()
+    console = console or Terminal()
     for each in tables:
         whole = isinstance(each, Text) and bool(each.no_wrap)
-        console.print(each, highlight=False, soft_wrap=whole)
+        console.print(each, soft_wrap=whole)
 
 
 def as_text(tables: Tables, *, width: int) -> str:
@@ -38,7 +41,7 @@ def as_text(tables: Tables, *, width: int) -> str:
         a log
     """
     text = StringIO()
-    print_tables(tables, Console(file=text, width=width, color_system=None))
+    print_tables(tables, Terminal(file=text, width=width, color_system=None))
     return "\n".join(line.rstrip() for line in text.getvalue().rstrip("\n").split("\n"))
 
 
@@ -82,16 +85,14 @@ def _text(value: RenderableType) -> str:
     """A cell or line, its words styled one by one; a line break stays one."""
     text = _as_text(value)
     pieces = (
-        _styled(escape(piece.plain), [str(span.style) for span in piece.spans])
+        _styled(escape(visible(piece.plain)), [str(span.style) for span in piece.spans])
         for piece in text.divide(sorted({edge for span in text.spans for edge in span[:2]}))
     )
     return "".join(pieces).replace("\n", "<br>")
 
 
 def _as_text(value: RenderableType) -> Text:
-    if isinstance(value, Text):
-        return value
-    return Text.from_markup(value) if isinstance(value, str) else Text(str(value))
+    return value if isinstance(value, Text) else Text(str(value))
 
 
 def _styled(text: str, styles: list[str]) -> str:

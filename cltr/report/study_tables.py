@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -22,7 +21,7 @@ def study_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     many = len(result["curves"]) > 1
     for users, curves in result["curves"].items():
         table = Table(
-            title=escape(f"{result['measure']}, users {users}" if many else result["measure"]),
+            title=f"{result['measure']}, users {users}" if many else result["measure"],
             title_justify="left",
             caption=_caption(result),
             caption_justify="left",
@@ -33,7 +32,7 @@ def study_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         for name, value in result["references"].items():
             table.add_row(name, *[_band(value["mean"], value["high"])] * len(shown), style="dim")
         for name, curve in curves.items():
-            table.add_row(escape(name), *(_band(curve["mean"][i], curve["high"][i]) for i in shown))
+            table.add_row(name, *(_band(curve["mean"][i], curve["high"][i]) for i in shown))
         yield table
     yield from _failures(result["failed"])
     for statement in result["statements"]:
@@ -88,11 +87,11 @@ def _ratio(row: dict[str, Any]) -> str:
     return f"{row['clipped']:.2f}{' ' if row['clipped'] == row['ratio'] else '*'}"
 
 
-def _band(mean: float | None, high: float | None) -> str:
+def _band(mean: float | None, high: float | None) -> Text:
     if mean is None or not np.isfinite(mean):
-        return "-"
+        return Text("-")
     half = 0.0 if high is None or not np.isfinite(high) else high - mean
-    return f"{mean:.4f} [dim]±{half:.3f}[/]" if half else f"{mean:.4f}"
+    return Text.assemble(f"{mean:.4f}", (f" ±{half:.3f}" if half else "", "dim"))
 
 
 def _short(n: int) -> str:

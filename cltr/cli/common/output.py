@@ -35,8 +35,9 @@ def show(result: Any, tables: "Tables", *, as_json: bool, width: int | None = No
         print_json(result)
         return
     from cltr.report.rendering import print_tables
+    from cltr.report.terminal import Terminal
 
-    print_tables(tables, Console(width=width))
+    print_tables(tables, Terminal(width=width))
 
 
 def terminal_width() -> int:
