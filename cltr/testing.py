@@ -335,11 +335,18 @@ def _check_steps(
         all(np.array_equal(array, state[name]) for name, array in kept.items()),
         "a step changes arrays of a state that was given away",
     )
+    model.load_state(state)
+    model.load_training_state(rest)
+    model.step(documents, climb)
+    _demand(
+        np.array_equal(again, model.scores(documents)),
+        "a model that goes back to an earlier state steps otherwise",
+    )
 
 
 @dataclass
 class _Towards:
-    """A direction that is the same at all scores."""
+    """A direction that hardly depends on the scores, but does."""
 
     direction: Floats
     asked: int = 0
@@ -347,7 +354,7 @@ class _Towards:
     def __call__(self, scores: Floats) -> Floats:
         self.asked += 1
         _demand(scores.shape == self.direction.shape, "ascent is asked about other documents")
-        return self.direction.copy()
+        return self.direction - 0.1 * scores
 
     def curvature(self, scores: Floats) -> Floats | None:
         return np.full(scores.shape, 0.1)

@@ -43,8 +43,9 @@ def start_model(
     model = new_model(scorer, dataset, seed=seed, options=config.training)
     if config.init == "random":
         return model
-    if production.model is not None and production.scorer == scorer.name:
-        model.load_state(production.model.state())
+    own, same = production.model, production.scorer == scorer.name
+    if own is not None and same and not scorer.needs_production:
+        model.load_state(own.state())
         return model
     known = np.zeros(dataset.n_queries, np.bool_)
     known[slice(*dataset.splits["train"])] = production.on(dataset, "train").known
