@@ -51,6 +51,7 @@ _PUBLIC = {
     "LogCheck": "api.log",
     "FitReport": "api.fit_report",
     "Comparison": "api.comparison",
+    "ClickRanker": "api.click_ranker",
     "open_dataset": "data.dataset_file",
     "read_dataset": "data.frames",
     "read_log": "logs.in_memory",
