@@ -6,11 +6,9 @@ leaves the old file or none, never half of a new one. HDF5 files also say what t
 (``format``) and, last of all, that they are ``complete``.
 """
 
-import errno
 import io
 import math
 import os
-import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,19 +20,22 @@ from numpy.typing import NDArray
 
 from cltr.errors import DataError, UsageError
 from cltr.files.attributes import read_attribute, write_attributes
+from cltr.files.claims import FULL, claim, why_not_written
 from cltr.files.schema import Member, check_members
 
-PARTIAL = ".partial"
-"""How the name of a file ends that is not yet whole."""
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PAGE = 4096
 
 
 @contextmanager
-def write_beside(path: Path | str) -> Iterator[Path]:
+def write_beside(path: Path | str, *, wait: bool = False) -> Iterator[Path]:
     """Yield a path beside ``path`` to write to; at the end it becomes ``path``, in one step.
 
-    On any error it is removed and ``path`` stays what it was.
+    On any error it is removed and ``path`` stays what it was. While one process writes a file,
+    another one that wants to is refused in one line, or waits.
+
+    Args:
+        path: the target.
+        wait: for another process that writes it.
 
     Example:
         >>> import tempfile
@@ -47,19 +48,16 @@ def write_beside(path: Path | str) -> Iterator[Path]:
         '0.5'
     """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
-    _claim(path, partial)
-    try:
-        yield partial
-        _flush_to_disk(partial)
-        os.replace(partial, path)
-    except OSError as error:
-        # An error about another file, such as an input that is missing, is not ours to explain.
-        if error.filename not in (None, partial, str(partial)) and error.errno not in _FULL:
-            raise
-        raise DataError(f"{path}: {_why_not_written(error)}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with claim(path, wait=wait) as partial:
+        try:
+            yield partial
+            _flush_to_disk(partial)
+            os.replace(partial, path)
+        except OSError as error:
+            # An error about another file, such as an input that is missing, is not ours to explain.
+            if error.filename not in (None, partial, str(partial)) and error.errno not in FULL:
+                raise
+            raise DataError(f"{path}: {why_not_written(error)}") from error
 
 
 def make_folder(path: Path) -> None:
@@ -74,24 +72,6 @@ def keep_inputs(out: Path | str, inputs: Iterable[Path | str]) -> None:
     """Refuse to write over a file that is read."""
     if any(Path(path).exists() and Path(out).resolve() == Path(path).resolve() for path in inputs):
         raise UsageError(f"--out {out}: is a file that is read; write elsewhere")
-
-
-def _claim(path: Path, partial: Path) -> None:
-    """Create the empty partial file, or say at once why nothing can be written there."""
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder; name a file to write")
-    if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder '{path.parent}'; create it first")
-    try:
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except OSError as error:
-        raise DataError(f"{path}: {_why_not_written(error)}") from error
-
-
-def _why_not_written(error: OSError) -> str:
-    reason = os.strerror(error.errno).lower() if error.errno else str(error).splitlines()[0]
-    advice = "free some space or" if error.errno in _FULL else "check the folder or"
-    return f"cannot be written: {reason}; nothing was kept; {advice} write elsewhere"
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -70,7 +70,7 @@ def clipping_figure(folder: Path, ranks: tuple[int, ...]) -> dict[str, Any]:
     rows = clipped_ratios(ranks)
     make_folder(folder)
     path = folder / "figure-1.csv"
-    with write_beside(path) as temporary, temporary.open("w", newline="") as file:
+    with write_beside(path, wait=True) as temporary, temporary.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
@@ -79,5 +79,5 @@ def clipping_figure(folder: Path, ranks: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _write(path: Path, text: str) -> None:
-    with write_beside(path) as temporary:
+    with write_beside(path, wait=True) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -105,7 +105,7 @@ def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
         for kind in ("png", "svg"):
             path = folder / f"{name}.{kind}"
             metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-            with write_beside(path) as temporary:
+            with write_beside(path, wait=True) as temporary:
                 figure.savefig(temporary, format=kind, dpi=140, metadata=metadata)
             paths.append(path)
     return paths

@@ -115,7 +115,7 @@ def check_methods(study: Study) -> dict[str, str]:
 def _prepare(study: Study, folder: Path) -> None:
     make_folder(folder)
     make_folder(folder / CELLS)
-    with write_beside(folder / STUDY) as temporary:
+    with write_beside(folder / STUDY, wait=True) as temporary:
         temporary.write_text(study.to_toml(), encoding="utf-8")
 
 
@@ -227,7 +227,7 @@ def _work(group: list[Keyed]) -> None:
 
 def write_row(folder: Path, key: str, row: dict[str, Any]) -> None:
     """A cell's numbers, whole or not at all."""
-    with write_beside(_file(folder, key)) as temporary:
+    with write_beside(_file(folder, key), wait=True) as temporary:
         temporary.write_text(json.dumps(finite(row), allow_nan=False) + "\n", encoding="utf-8")
 
 

@@ -155,7 +155,10 @@ def write_results(rows: list[dict[str, Any]], folder: Path) -> Path:
     """All cells in one tidy CSV file, a row each."""
     middle = sorted({key for row in rows for key in row} - {*FIRST, *LAST})
     path = folder / RESULTS
-    with write_beside(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+    with (
+        write_beside(path, wait=True) as temporary,
+        temporary.open("w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.DictWriter(file, [*FIRST, *middle, *LAST], restval="")
         writer.writeheader()
         writer.writerows(rows)

@@ -15,7 +15,7 @@ from cltr.data import disk_spool, text_lines
 from cltr.data.importing import import_dataset, open_dataset
 from cltr.errors import CltrError, DataError, UsageError
 from cltr.files.attributes import write_attributes
-from cltr.files.storage import PARTIAL
+from cltr.files.claims import PARTIAL
 from tests import children
 from tests.judged import text, write_folder
 

@@ -13,7 +13,8 @@ import pytest
 from cltr.errors import DataError
 from cltr.files import storage
 from cltr.files.attributes import write_attributes
-from cltr.files.storage import PARTIAL, attribute, create_h5, map_array, write_beside
+from cltr.files.claims import PARTIAL
+from cltr.files.storage import attribute, create_h5, map_array, write_beside
 from tests import children
 from tests.stored import read, write
 
