@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from ir_measures import RR, P, R, nDCG
 
 from cltr.evaluation.metrics import MetricOptions, measure
+from cltr.interfaces import Policy
 from cltr.policies import Deterministic, Gaussian, PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
+from cltr.testing import tiny_dataset
 from cltr.types import Dataset
 from tests import enumeration
 
@@ -182,3 +184,35 @@ def test_only_the_given_queries_count():
     policy = ScoredPolicy(data, np.array([2.0, 1.0, 2.0, 1.0]), Deterministic())
     found = measure(policy, top_k=2, queries=np.array([False, True]))
     assert found["mrr@2"] == 0.5
+
+
+class Reversed(Policy):
+    """The policy of a plugin: documents from the lowest score to the highest."""
+
+    name = "reversed"
+
+    def expected_weights(self, scores, lists, rank_weights):
+        return Deterministic().expected_weights(-scores, lists, rank_weights)
+
+    def first_weights(self, scores, lists, chosen, rank_weights):
+        return Deterministic().first_weights(-scores, lists, chosen, rank_weights)
+
+    def expected_ranks(self, scores, lists, rows):
+        return Deterministic().expected_ranks(-scores, lists, rows)
+
+
+def test_the_policy_of_a_plugin_has_all_metrics():
+    data = tiny_dataset(8).part("train")
+    scores = data.features[:, 0].astype(np.float64)
+    found = measure(ScoredPolicy(data, scores, Reversed()), top_k=3)
+    assert found == measure(ScoredPolicy(data, -scores, Deterministic()), top_k=3)
+    assert all(value is not None for value in found.values())
+
+
+def test_what_a_policy_does_not_know_is_none():
+    class Silent(Reversed):
+        first_weights, expected_ranks = Policy.first_weights, Policy.expected_ranks
+
+    data = tiny_dataset(8).part("train")
+    found = measure(ScoredPolicy(data, data.labels, Silent()), top_k=3)
+    assert [name for name, value in found.items() if value is None] == ["mrr@3", "average_rank"]

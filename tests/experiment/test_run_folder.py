@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from cltr.documents import Documents, ModelSetup
 from cltr.errors import CltrError, DataError
@@ -150,6 +151,25 @@ def test_weights_come_back_bit_for_bit(folder):
     folder.load_model("policy.safetensors", other)
     ours, theirs = model().state(), other.state()
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_weights_of_version_0_1_still_open(folder):
+    """They were written from the state dictionary of the scorer's module, by torch."""
+    from safetensors.torch import save_file
+
+    old = {
+        "layers.0.weight": torch.arange(6.0).reshape(2, 3),
+        "layers.0.bias": torch.ones(2),
+        "layers.2.weight": torch.full((1, 2), 0.5),
+        "layers.2.bias": torch.zeros(1),
+    }
+    save_file(old, folder.path / "policy.safetensors")
+    found = model()
+    folder.load_model("policy.safetensors", found)
+    features = np.array([[1.0, 0.0, 2.0]], np.float32)
+    documents = Documents(features, np.arange(1), np.array([0, 1]))
+    expected = 0.5 * (0 * 1 + 2 * 2 + 1) + 0.5 * (3 * 1 + 5 * 2 + 1)
+    assert found.scores(documents).tolist() == [expected]
 
 
 def test_weights_of_another_shape_are_refused(folder):
