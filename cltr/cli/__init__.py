@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from cltr.cli.common import interrupts
 from cltr.cli.common.json_stdout import stdout_for_json
 
 COMMANDS = {
@@ -20,7 +21,6 @@ COMMANDS = {
     "data": "Import queries, documents and features, or look at a data set.",
     "plugins": "Show installed plugins, or start a new one.",
 }
-INTERRUPTED = 130
 HELP = {"-h", "--help", "--version"}
 
 
@@ -72,8 +72,8 @@ class LazyGroup(click.Group):
             _fail(error.format_message() + help_hint, error.exit_code)
         except click.ClickException as error:
             _fail(error.format_message(), error.exit_code)
-        except click.Abort:
-            _fail("interrupted", INTERRUPTED)
+        except (click.Abort, KeyboardInterrupt):
+            _fail(interrupts.message(), interrupts.exit_code())
         except BrokenPipeError:
             sys.stderr.close()
             sys.exit(1)
@@ -96,6 +96,8 @@ def _fail_on(error: Exception, *, verbose: bool) -> None:
     """An error of ours is shown as it is; another one is a bug, and says how to see more."""
     from cltr.errors import CltrError
 
+    if interrupts.interrupted():  # compiled code reports a signal in its own way
+        _fail(interrupts.message(), interrupts.exit_code())
     if verbose:
         raise error
     if isinstance(error, CltrError):
@@ -139,4 +141,5 @@ def main() -> None:
     from cltr.experiment.library_setup import set_up_libraries
 
     set_up_libraries()
-    cli(prog_name="cltr")
+    with interrupts.end_on_signals():
+        cli(prog_name="cltr")

@@ -24,6 +24,7 @@ from cltr.experiment.provenance import (
 )
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import RunLog, fit_to_log, open_run_log
+from cltr.files.resuming import resume_with
 from cltr.training.loop import TrainingState
 from cltr.types import Dataset
 
@@ -67,6 +68,7 @@ def _run(
     progress: Progress,
 ) -> dict[str, Any]:
     began = time.perf_counter()
+    resume_with(f"cltr train --resume {folder.path}")
     experiment, log = _begin(config, components, dataset, progress)
     clicks = log.statistics if log else experiment.simulate()
     outcome = experiment.run(

@@ -1,0 +1,83 @@
+"""Ctrl-C and SIGTERM end every command within two seconds, also inside compiled code.
+
+Python handles a signal between two of its own instructions, so compiled code can delay it for
+minutes. A thread hears of the signal at once. It gives the command some time to end by itself, and
+ends the process if it does not: its partial files and its worker processes go with it.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+PATIENCE = 1.2
+"""Seconds in which a command may end by itself."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_received = 0
+
+
+def exit_code() -> int:
+    """128 and the number of the signal that came; that of Ctrl-C if none did."""
+    return 128 + (_received or signal.SIGINT)
+
+
+def interrupted() -> bool:
+    """Whether a signal has come."""
+    return _received != 0
+
+
+def message() -> str:
+    """One line for the user."""
+    from cltr.files.resuming import how_to_resume
+
+    return f"interrupted; to resume: {how_to_resume()}"
+
+
+@contextmanager
+def end_on_signals() -> Iterator[None]:
+    """Handle signals like this; from the main thread only."""
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    before = [signal.signal(number, _handle) for number in SIGNALS]
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    threading.Thread(target=_listen, args=(heard,), daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _handle(number: int, frame: Any) -> NoReturn:
+    del frame
+    _note(number)
+    raise KeyboardInterrupt
+
+
+def _note(number: int) -> None:
+    global _received  # noqa: PLW0603  # signals are the process's
+    _received = number
+
+
+def _listen(heard: int) -> None:
+    """Wait for a signal; end the process if it has not ended some time later."""
+    while (number := os.read(heard, 1)[0]) not in SIGNALS:
+        pass
+    _note(number)
+    threading.Event().wait(PATIENCE)
+    _end()
+
+
+def _end() -> NoReturn:
+    from multiprocessing import active_children
+
+    from cltr.files.claims import abandon
+
+    for child in active_children():
+        child.kill()
+    abandon()
+    os.write(2, f"Error: {message()}\n".encode())
+    os._exit(exit_code())

@@ -1,0 +1,63 @@
+"""Ctrl-C and SIGTERM: one line, the right exit code, and nothing half-written."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMANDS = {
+    "train": ["train", "--out", "run", "--no-skyline", "-o", "training.epochs=100000"],
+    "simulate": ["simulate", "-n", "1e9", "--out", "clicks.h5"],
+    "compare": ["compare", "-m", "dr", "-n", "1e9", "--out", "study", "--workers", "1"],
+}
+BEGUN = {"train": "run/run.toml", "simulate": ".clicks.h5.partial", "compare": "study/study.toml"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_signal_ends_a_command_at_once(tmp_path, command, number):
+    code = "from cltr.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *COMMANDS[command]],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(tmp_path, BEGUN[command])
+    process.send_signal(number)
+    try:
+        _, told = process.communicate(timeout=30)  # two seconds, on a machine that is not busy
+    finally:
+        process.kill()
+    assert process.returncode == 128 + number
+    assert told.splitlines()[-1].startswith("Error: interrupted; to resume: ")
+    assert told.count("Traceback") == 0
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def wait_for(folder: Path, name: str) -> None:
+    """Until the command is at work; a file tells, or some seconds do."""
+    for _ in range(300):
+        if (folder / name).exists():
+            break
+        time.sleep(0.1)
+    time.sleep(0.5)
+
+
+def test_an_interrupted_run_says_how_to_resume(tmp_path):
+    words = [*COMMANDS["train"]]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from cltr.cli import main; main()", *words],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(tmp_path, BEGUN["train"])
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert "to resume: cltr train --resume run" in told
