@@ -29,5 +29,9 @@ class DataError(CltrError):
     """A file that cannot be read as what it should be."""
 
 
+class NotFiniteError(DataError):
+    """Numbers that are NaN or infinite where only finite ones make sense."""
+
+
 class UnsupportedError(CltrError):
     """A component was asked for something that it cannot do."""

@@ -24,6 +24,7 @@ from cltr.checks.production import deterministic, exposure
 from cltr.checks.support import click_model, overlap, rare_queries
 from cltr.extensions import LogQuestion
 from cltr.plugins import registry
+from cltr.plugins.origins import call, origin_of
 
 __all__ = ["USES", "Evidence", "Finding", "UseVerdict", "find_all", "verdict_on"]
 
@@ -54,7 +55,15 @@ def find_all(evidence: Evidence) -> Iterator[Finding]:
     """Every question, in the order in which they matter; those that are registered come last."""
     for question in QUESTIONS:
         yield from question(evidence)
-    known = registry()
-    for name in known.names("finding"):
-        registered: LogQuestion = known.find("finding", name)()
-        yield from registered.ask(evidence)
+    for name in registry().names("finding"):
+        yield from _answers(registry().create("finding", name), evidence)
+
+
+def _answers(question: LogQuestion, evidence: Evidence) -> list[Finding]:
+    """What a registered question finds; what goes wrong in it is said to be its own fault."""
+    origin = origin_of(question)
+    found: list[Finding] = call(origin, "ask", lambda: list(question.ask(evidence)))
+    wrong = [one for one in found if not isinstance(one, Finding)]
+    if origin and wrong:
+        raise origin.fault(f"ask must give Finding objects, got {wrong[0]!r}")
+    return found

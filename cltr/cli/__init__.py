@@ -88,7 +88,7 @@ def _plugin_command(name: str) -> click.Command | None:
 
     if name not in registry().names("command"):
         return None
-    command: click.Command = registry().find("command", name)().build()
+    command: click.Command = registry().create("command", name).build()
     return command
 
 

@@ -89,7 +89,7 @@ def load_click_model(path: Path) -> ClickModel:
             f"{path}: 'documents' has {len(arrays['documents'])} rows; "
             f"its header names {len(header.documents)}"
         )
-    model: ClickModel = registry().find("click-model", header.name)(**header.options)
+    model: ClickModel = registry().create("click-model", header.name, **header.options)
     model.fitted = Parameters(
         shared=_unflatten(path, "shared", arrays["shared"], header.shared),
         documents=dict(zip(header.documents, arrays["documents"], strict=True)),

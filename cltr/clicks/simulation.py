@@ -10,6 +10,7 @@ import numpy as np
 
 from cltr.interfaces import ClickModel
 from cltr.policies import list_seeds, places_by_score
+from cltr.policies.usable_scores import usable
 from cltr.types import ClickLog, ClickStatistics, Dataset, Floats, Integers
 
 INTERACTIONS_DRAWN_AT_ONCE = 262_144
@@ -44,6 +45,7 @@ def simulate_statistics(
     displays = draw_displays(dataset.n_queries, n, rng)
     impressions = np.zeros((dataset.n_documents, top_k), np.int64)
     seeds = list_seeds(dataset.n_queries, rng)
+    scores = usable(scores, drawn=True)
     orders = places_by_score(scores, dataset.lists)
     sampling.rank_counts(scores, orders, *dataset.lists, displays, top_k, seeds, impressions)
     probabilities = dataset.relevance[:, None] * affine.examination + affine.trust
@@ -82,6 +84,7 @@ def _session_chunk(
     documents = np.full((n, top_k), -1, np.int64)
     rows = np.cumsum(displays) - displays
     seeds = list_seeds(dataset.n_queries, rng)
+    scores = usable(scores, drawn=True)
     orders = places_by_score(scores, dataset.lists)
     sampling.ragged_rankings(
         scores, orders, *dataset.lists, displays, rows, top_k, seeds, documents

@@ -35,7 +35,7 @@ def import_svmlight(
 ) -> None:
     """Import SVMlight or LETOR files; arguments as of ``import_dataset``."""
     check_normalization(normalize)
-    known: DataLayout | None = registry().find("data-layout", preset)() if preset else None
+    known: DataLayout | None = registry().create("data-layout", preset) if preset else None
     files, notes = _choose(paths, given, fold=fold, preset=known)
     keep_inputs(out, [path for part in files.values() for path in part])
     with create_h5(out, format=FORMAT) as file, Spool(out.parent) as spool:

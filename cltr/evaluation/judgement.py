@@ -1,9 +1,11 @@
 """Everything that is said of what is served: metrics on labels, and certificates."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from cltr.errors import NotFiniteError
 from cltr.evaluation.certificate import Basis, certificate
 from cltr.evaluation.metrics import MetricOptions, MetricValues, measure
 from cltr.interfaces import Estimator
@@ -75,3 +77,30 @@ def certificates(
     }
     result: dict[str, Any] = found.pop("dcg")
     return result | found
+
+
+def require_finite(judged: Mapping[str, Any]) -> None:
+    """Refuse a result whose metrics, values or certificates are NaN or infinite.
+
+    Args:
+        judged: metrics, off-policy values and certificates; None stands for what is not known.
+    """
+    certificate = judged.get("certificate", {})
+    off_policy = judged.get("off_policy", {})
+    numbers = {
+        f"{name} of {who}": value
+        for who, values in judged.get("metrics", {}).items()
+        for name, value in values.items()
+    }
+    for who in ("production", "policy", "difference"):
+        numbers[f"off-policy value of {who}"] = off_policy.get(who, {}).get("value")
+    for split in ("train", "test"):
+        numbers[f"certificate on {split} queries"] = (certificate.get(split) or {}).get(
+            "worst_loss"
+        )
+    for what, value in numbers.items():
+        if value is not None and not math.isfinite(value):
+            raise NotFiniteError(
+                f"evaluation: the {what} is {value}; scores, rewards and labels are finite, but "
+                "too large to compute with: use labels, rewards and features of a smaller scale"
+            )

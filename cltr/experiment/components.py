@@ -12,6 +12,7 @@ from cltr.experiment.config import Choice, RunConfig
 from cltr.files.fingerprints import file_fingerprint
 from cltr.interfaces import ClickModel, Component, Estimator, Ranker, RewardFunction, Scorer
 from cltr.plugins import missing_plugins, plugins_of, registry
+from cltr.plugins.seam import guard_ranker
 
 FITTED = "fitted:"
 """What the name of a click model from a file of ``cltr fit`` begins with."""
@@ -73,6 +74,7 @@ class Components:
     def ranker(self) -> Ranker:
         """The gradient method."""
         ranker: Ranker = build("ranker", self.config.ranker)
+        guard_ranker(ranker)
         return ranker
 
     @cached_property
@@ -115,7 +117,7 @@ def build(role: str, choice: Choice, *, owner: str = "", **parts: Any) -> Any:
         return _fitted(choice, owner=owner or role)
     component = registry().find(role, choice.name)
     component.Options.parse(choice.options, owner=owner or role)
-    return component(**parts, **choice.options)
+    return registry().create(role, choice.name, **parts, **choice.options)
 
 
 def _fitted(choice: Choice, *, owner: str) -> ClickModel:

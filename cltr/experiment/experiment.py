@@ -16,7 +16,7 @@ from cltr.clicks.simulation import simulate_statistics
 from cltr.data import loading
 from cltr.errors import DataError
 from cltr.evaluation.certificate import Basis
-from cltr.evaluation.judgement import certificates, label_metrics
+from cltr.evaluation.judgement import certificates, label_metrics, require_finite
 from cltr.evaluation.metrics import MetricValues
 from cltr.evaluation.off_policy import off_policy_values
 from cltr.experiment.components import Components, compose
@@ -350,7 +350,9 @@ class Experiment:
         bases = self.bases(rewards)
         estimator = self.components.estimator
         certified = certificates(served, self.reported_weights, estimator, bases=bases)
-        return found | {"certificate": certified}
+        found["certificate"] = certified
+        require_finite(found)
+        return found
 
     def bases(self, rewards: Mapping[str, Rewards] | None) -> dict[str, Basis]:
         """What certificates rest on, by split."""

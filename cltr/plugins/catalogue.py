@@ -1,15 +1,15 @@
 """Components by role and name, with who provides them and what could not be loaded."""
 
-import textwrap
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from cltr import extensions, interfaces
-from cltr.errors import PluginError, UnknownNameError
+from cltr.errors import UnknownNameError
 from cltr.options import did_you_mean
 from cltr.plugins.compatibility import absent_plugins
+from cltr.plugins.origins import Provider, call, one_line, origin_of
 
 ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
     "click-model": ("cltr_click_models", interfaces.ClickModel),
@@ -23,20 +23,6 @@ ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
     "command": ("cltr_commands", extensions.Command),
 }
 """Role: the hook that registers it, and the contract that it keeps."""
-LONGEST_REASON = 500
-"""Characters of a stranger's error that are shown."""
-
-
-@dataclass(frozen=True)
-class Provider:
-    """A package (or file) that registers components."""
-
-    distribution: str
-    version: str
-    entry_point: str
-
-    def __str__(self) -> str:
-        return f"{self.distribution} {self.version}".strip()
 
 
 @dataclass(frozen=True)
@@ -117,6 +103,11 @@ class Registry:
         missing = " ".join(absent_plugins())
         return told + (f"; not installed: pip install {missing}" if missing else "")
 
+    def create(self, role: str, name: str, /, *parts: Any, **options: Any) -> Any:
+        """A component by name; what goes wrong in its constructor is said to be its own fault."""
+        component = self.find(role, name)
+        return call(origin_of(component), "__init__", component, *parts, **options)
+
     def provider_of(self, component: type[Any]) -> Provider | None:
         """Who registers a class; None for one that nobody does."""
         for known in self.components.values():
@@ -139,10 +130,3 @@ class Registry:
         """One line for each plugin that failed, each hook ignored and each name that clashes."""
         failed = [f"plugin {each.provider} failed: {each.reason}" for each in self.failures]
         return failed + self.notes + self.clashes()
-
-
-def one_line(error: BaseException) -> str:
-    """A stranger's error in one line of bounded length; what is not ours with its type."""
-    words = textwrap.shorten(str(error), LONGEST_REASON, placeholder=" ...")
-    kind = "" if isinstance(error, PluginError) else type(error).__name__
-    return ": ".join(part for part in (kind, words) if part)

@@ -6,18 +6,21 @@ Entry points are loaded one by one under ``try``: a broken plugin is one line, n
 import importlib.util
 import os
 import sys
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points, version
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 from cltr import hookspecs
 from cltr.errors import PluginError
 from cltr.files.fingerprints import file_fingerprint
 from cltr.interfaces import Component
-from cltr.plugins.catalogue import ROLES, Found, Provider, Registry
+from cltr.plugins.catalogue import ROLES, Found, Registry
 from cltr.plugins.compatibility import CORE, check_requirements
 from cltr.plugins.hooks import components_of
+from cltr.plugins.origins import Provider
+from cltr.plugins.seam import guard
 
 SESSION = "this Python session"
 """Who provides a class that no package and no file registers."""
@@ -35,7 +38,7 @@ def registry() -> Registry:
         provider = _provider(entry)
         names = {provider.distribution, entry.name}
         if provider.distribution == CORE or allowed is None or names & allowed:
-            found.add(provider, lambda entry=entry: _load(entry))  # type: ignore[misc]
+            found.add(provider, partial(_load, entry, provider))
         else:
             found.left_out.append(provider)
     return found
@@ -50,7 +53,7 @@ def load_file(path: Path) -> None:
     known = registry()
     if provider in known.providers:
         return
-    known.add(provider, lambda: components_of(_import_file(path), name=path.stem))
+    known.add(provider, lambda: _register(_import_file(path), provider))
     for failure in known.failures:
         if failure.provider == provider:
             known.failures.remove(failure)
@@ -72,7 +75,7 @@ def register_class(role: str, component: type[Component]) -> None:
                 f"{role} '{component.name}' is provided by {other}; give your class another name"
             )
     plugin = SimpleNamespace(**{ROLES[role][0]: hookspecs.hookimpl(lambda: [component])})
-    found = components_of(plugin, name=component.__name__)
+    found = _register(plugin, provider)
     known.components[role].pop(component.name, None)
     known.add(provider, lambda: found)
 
@@ -102,10 +105,18 @@ def _provider(entry: EntryPoint) -> Provider:
     return Provider(entry.dist.name, entry.dist.version, entry.name)
 
 
-def _load(entry: EntryPoint) -> Found:
+def _load(entry: EntryPoint, provider: Provider) -> Found:
     if entry.dist is not None:
         check_requirements(entry.dist.requires, core_version=version(CORE))
-    return components_of(entry.load(), name=entry.name)
+    return _register(entry.load(), provider)
+
+
+def _register(plugin: Any, provider: Provider) -> Found:
+    """All that a plugin registers, its classes guarded in the plugin's name."""
+    found = components_of(plugin, name=provider.entry_point)
+    for role, component in found.components:
+        guard(component, role, provider)
+    return found
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -7,6 +7,7 @@ import numpy as np
 from cltr.interfaces import Policy
 from cltr.policies.pair_sums import sum_of_pairs
 from cltr.policies.plackett_luce import DEFAULT_ACCURACY
+from cltr.policies.usable_scores import usable
 from cltr.types import Floats, Integers, Lists
 
 
@@ -34,8 +35,9 @@ class Gaussian(Policy):
 
         weights = np.ascontiguousarray(rank_weights, dtype=np.float64)
         out = np.zeros(scores.shape)
+        usable(usable(scores)[lists.members], drawn=True)
         gaussian.expected_weights(
-            np.ascontiguousarray(scores, dtype=np.float64).reshape(-1) / self.sigma,
+            usable(scores) / self.sigma,
             *lists,
             weights,
             plackett_luce.nodes_per_octave(len(weights), self.accuracy),

@@ -11,6 +11,7 @@ from cltr.interfaces import Policy
 from cltr.policies.first_document import merge_chosen
 from cltr.policies.pair_sums import sum_of_pairs
 from cltr.policies.sort_order import places_by_score
+from cltr.policies.usable_scores import usable
 from cltr.types import Booleans, Floats, Integers, Lists
 
 DEFAULT_ACCURACY = 1e-7
@@ -91,7 +92,8 @@ class PlackettLuce(Policy):
 
         found = devices.by_lists(
             getattr(plackett_luce_torch, name),
-            *(np.asarray(values, np.float64).reshape(-1) for values in arrays),
+            usable(arrays[0]),
+            *(np.asarray(values, np.float64).reshape(-1) for values in arrays[1:]),
             lists=lists,
             rank_weights=weights,
             device=self.device,
@@ -102,7 +104,7 @@ class PlackettLuce(Policy):
     def _arguments(self, scores: Floats, lists: Lists, rank_weights: Floats) -> tuple[object, ...]:
         from cltr.kernels import plackett_luce
 
-        flat = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
+        flat = usable(scores)
         weights = np.ascontiguousarray(rank_weights, dtype=np.float64)
         nodes = plackett_luce.nodes_per_octave(len(weights), self.accuracy)
         return flat, lists.starts, lists.lengths, weights, nodes, self.accuracy
@@ -137,7 +139,8 @@ def sample_rankings(
 
     lists = Lists.of_mask(mask)
     out = np.empty((len(scores), n_samples, top_k), np.int64)
-    flat = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
+    usable(scores[mask], drawn=True)
+    flat = usable(scores)
     orders = places_by_score(flat, lists)
     sampling.rankings(flat, orders, *lists, top_k, list_seeds(len(scores), rng), out)
     return out

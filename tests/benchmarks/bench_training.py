@@ -9,6 +9,7 @@ from cltr.interfaces import Objective
 from cltr.plugins import registry
 from cltr.policies import PlackettLuce, sample_rankings
 from tests.benchmarks import textbook
+from tests.benchmarks.seam import checks_of
 from tests.benchmarks.work import Problem
 
 SCALES = (0.1, 1.0, 3.0, 6.0, 40.0)
@@ -54,6 +55,20 @@ def bench_omega_error(contest, documents, scale):
         bar=1e-5,
     )
     assert error <= 1e-5
+
+
+@pytest.mark.parametrize("documents", [120, 10])
+def bench_seam(contest, documents):
+    """The checks of what components return, as a share of the steps that they are in."""
+    problem = Problem(queries=QUERIES[documents], documents=documents)
+    contest(
+        "checks of the seam",
+        checks_of(problem),
+        work=named(problem),
+        per=problem.queries,
+        bar=0.02,
+        **{"steps,_`exact`": problem.train("exact")},
+    )
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ EVENTS = [
 ]
 BANDIT = [
     {
-        "timestamp": f"2020-01-01 00:{i:02}:00",
+        "timestamp": f"2020-01-01 0{i // 60}:{i % 60:02}:00",
         "item_id": i % 4,
         "position": i % 3 + 1,
         "click": int(i < 4),

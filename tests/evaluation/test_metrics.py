@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import RR, P, R, nDCG
 
+from cltr.errors import NotFiniteError
+from cltr.evaluation.judgement import require_finite
 from cltr.evaluation.metrics import MetricOptions, measure
 from cltr.interfaces import Policy
 from cltr.policies import Deterministic, Gaussian, PlackettLuce
@@ -216,3 +218,23 @@ def test_what_a_policy_does_not_know_is_none():
     data = tiny_dataset(8).part("train")
     found = measure(ScoredPolicy(data, data.labels, Silent()), top_k=3)
     assert [name for name, value in found.items() if value is None] == ["mrr@3", "average_rank"]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [
+        (("metrics", "policy", "ndcg@5"), "ndcg@5 of policy"),
+        (("off_policy", "difference", "value"), "off-policy value of difference"),
+        (("certificate", "test", "worst_loss"), "certificate on test queries"),
+    ],
+)
+def test_a_result_that_is_no_number_is_an_error(path, what, bad):
+    judged = {"metrics": {"policy": {"mrr@5": None}}, "certificate": {"train": None}}
+    require_finite(judged)
+    table = judged
+    for key in path[:-1]:
+        table = table.setdefault(key, {})
+    table[path[-1]] = bad
+    with pytest.raises(NotFiniteError, match=f"the {what} is {bad}"):
+        require_finite(judged)

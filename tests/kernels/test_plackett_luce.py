@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cltr.errors import NotFiniteError
 from cltr.kernels.plackett_luce import nodes_per_octave
 from cltr.policies import PlackettLuce
 from cltr.types import Lists
@@ -140,10 +141,12 @@ def test_peaked_lists_are_as_exact_as_where_every_document_is_walked(scale, rank
     assert np.abs(gradient_of(scores, slopes, rank_weights) - expected).max() <= 1e-7
 
 
-def test_scores_that_are_no_numbers_give_none():
+def test_scores_that_are_no_numbers_are_refused():
     scores = np.array([1.0, np.nan, 2.0, 3.0])
-    assert np.isnan(weights_of(scores, DCG)).all()
-    assert np.isnan(gradient_of(scores, np.ones(4), DCG)).all()
+    with pytest.raises(NotFiniteError):
+        weights_of(scores, DCG)
+    with pytest.raises(NotFiniteError):
+        gradient_of(scores, np.ones(4), DCG)
 
 
 def test_equal_scores_share_the_weight_equally():

@@ -5,8 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cltr.errors import UsageError
-from cltr.policies import Deterministic, PlackettLuce, list_seeds, places_by_score, ranks_by_score
+from cltr.errors import NotFiniteError, UsageError
+from cltr.policies import (
+    Deterministic,
+    Gaussian,
+    PlackettLuce,
+    list_seeds,
+    places_by_score,
+    ranks_by_score,
+    sample_rankings,
+)
 from cltr.types import Lists
 from tests import enumeration, strategies
 
@@ -125,7 +133,7 @@ def test_a_score_of_minus_infinity_comes_last(backend):
     assert np.isfinite(policy.gradient(scores, np.ones(4), lists, DCG)).all()
 
 
-@pytest.mark.parametrize("neighbour", [[0.0, -np.inf, -np.inf], [0.0, np.nan], [0.0, -700.0, 1.0]])
+@pytest.mark.parametrize("neighbour", [[0.0, -np.inf, -np.inf], [0.0, -700.0, 1.0]])
 def test_a_list_does_not_depend_on_its_neighbours(neighbour):
     own = np.array([0.3, 1.0, -2.0, 0.1])
     alone = PlackettLuce().expected_weights(own, Lists.of_offsets(np.array([0, 4])), DCG)
@@ -133,6 +141,22 @@ def test_a_list_does_not_depend_on_its_neighbours(neighbour):
     lists = Lists.of_offsets(np.array([0, n, n + 4]))
     beside = PlackettLuce().expected_weights(np.array([*neighbour, *own]), lists, DCG)
     assert np.array_equal(beside[n:], alone)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e20])
+@pytest.mark.parametrize("policy", [PlackettLuce(), PlackettLuce(backend="torch"), Gaussian()])
+def test_scores_that_are_no_numbers_reach_no_kernel(policy, bad):
+    scores, lists = np.array([0.3, bad, -2.0]), Lists.of_offsets(np.array([0, 3]))
+    with pytest.raises(NotFiniteError, match="1 of 3 scores is not finite"):
+        policy.expected_weights(scores, lists, DCG)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -1e20])
+def test_nor_are_rankings_drawn_from_them(bad):
+    scores, mask = np.array([[0.3, bad, -np.inf]]), np.array([[True, True, False]])
+    rng = np.random.default_rng(0)
+    with pytest.raises(NotFiniteError, match="1 of 2 scores is not finite"):
+        sample_rankings(scores, mask, top_k=2, n_samples=4, rng=rng)
 
 
 @pytest.mark.parametrize("accuracy", [0.0, 0.5, float("nan")])
