@@ -1,9 +1,10 @@
 """Rows of a table on disk, written as they come and taken back in any order.
 
 Rows go to unnamed files in the folder of the target, which vanish with the process. They are mapped
-when they are read, so memory is the system's to give and to take.
+when they are read, some at a time, so that memory does not grow with their number.
 """
 
+import mmap
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -49,7 +50,7 @@ class RowStore:
             for _ in TableRows._fields
         ]
         self._shapes: list[tuple[np.dtype[Any], tuple[int, ...]]] = []
-        self._mapped: list[NDArray[Any]] = []
+        self._mapped: list[Any] = []
         self._n = 0
 
     def __enter__(self) -> Self:
@@ -75,4 +76,8 @@ class RowStore:
             for stream, (dtype, shape) in zip(self._streams, self._shapes, strict=True):
                 stream.flush()
                 self._mapped.append(np.memmap(stream, dtype, "r", shape=(self._n, *shape)))
-        return TableRows(*(np.asarray(mapped[which]) for mapped in self._mapped))
+        taken = TableRows(*(np.array(mapped[which]) for mapped in self._mapped))
+        for mapped in self._mapped:
+            # What was read stays in the system's cache, but is no longer this process's memory.
+            mapped._mmap.madvise(mmap.MADV_DONTNEED)
+        return taken
