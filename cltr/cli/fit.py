@@ -45,7 +45,7 @@ Examples:
 @click.option(
     "--intervals",
     is_flag=True,
-    help="Bootstrap intervals over queries for position and trust bias: 200 more fits.",
+    help="95 % intervals for position and trust bias.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Decides all draws.  [1]")
 @click.option(

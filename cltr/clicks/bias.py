@@ -7,33 +7,16 @@ import numpy as np
 
 from cltr.clicks.fit_data import FitData
 from cltr.clicks.harvesting import adjacent_chain, all_pairs, pivot, randomised
-from cltr.clicks.intervals import (
-    BiasEstimator,
-    Drawing,
-    Interval,
-    bias_estimator,
-    bootstrap,
-    copy_queries,
-    relations,
-    repeat_queries,
-)
+from cltr.clicks.intervals import Interval, fitted_intervals, jackknife, relations
 from cltr.errors import CltrError, DataError
 from cltr.interfaces import ClickModel, Fittable
 from cltr.types import Affine, ClickLog, ClickStatistics, Floats
 
-RESAMPLES = 200
-"""Draws of queries for intervals."""
-PERCENTILES = 0.95
-"""Share of the draws inside an interval."""
-CONFIDENCE = 0.90
-"""What such an interval is called: in simulated logs those of bias held the truth in 90 to 94 %."""
-STEPS = 200
-"""Most steps of EM in each draw: it starts where the fit ended."""
 FINE, ROUGH = 1e-13, 1e-10
-"""Tolerance of all pairs: for the estimate, and for each of the draws around it."""
+"""Tolerance of all pairs: for the estimate, and with groups of queries left out."""
 
 Tick = Callable[[], None]
-"""Called after each draw of queries."""
+"""Called after each estimate of position bias."""
 
 
 def affine_of(model: ClickModel, top_k: int) -> Affine | None:
@@ -44,16 +27,13 @@ def affine_of(model: ClickModel, top_k: int) -> Affine | None:
         return None
 
 
-def bias_of(
-    model: Fittable, source: FitData, *, intervals: bool = False, tick: Tick = lambda: None
-) -> dict[str, Any] | None:
+def bias_of(model: Fittable, source: FitData, *, intervals: bool = False) -> dict[str, Any] | None:
     """Examination and trust of a fitted affine model: what is determined, and how well.
 
     Args:
         model: fitted.
         source: what it was fitted to.
-        intervals: whether to draw queries anew and fit again.
-        tick: for progress.
+        intervals: whether to give them; a fit that has not converged has none.
     """
     affine = affine_of(model, source.top_k)
     fitted = model.fitted
@@ -64,12 +44,9 @@ def bias_of(
         "trust": affine.trust.tolist(),
         **{key: value.tolist() for key, value in relations(affine)._asdict().items()},
     }
-    statistics = source.statistics[0]
     if intervals:
-        few = min(model.options.iterations, STEPS)
-        estimate = bias_estimator(affine, model.options.model_copy(update={"iterations": few}))
-        drawn = _drawn(estimate, statistics, copy_queries, seed=source.seed, tick=tick)
-        found["intervals"] = _plain(drawn)
+        known = fitted.covariance if fitted.convergence.converged else None
+        found["intervals"] = _plain(fitted_intervals(affine, known))
     return found
 
 
@@ -82,6 +59,7 @@ def harvested(
     random = bool(which.any() and statistics.clicks[which].sum() > 0)
 
     def estimate(drawn: ClickStatistics, tolerance: float = ROUGH) -> dict[str, Floats]:
+        tick()
         found = {"pivot": pivot(drawn), "adjacent_chain": adjacent_chain(drawn)}
         try:
             found["all_pairs"] = all_pairs(drawn, tolerance=tolerance)
@@ -95,8 +73,7 @@ def harvested(
         key: each.tolist() for key, each in estimate(statistics, FINE).items()
     }
     if intervals:
-        drawn = _drawn(estimate, statistics, repeat_queries, seed=source.seed, tick=tick)
-        result["intervals"] = _plain(drawn)
+        result["intervals"] = _plain(jackknife(estimate, statistics, seed=source.seed))
     return result
 
 
@@ -126,19 +103,6 @@ def examination_by_rank(model: Fittable, source: FitData) -> Floats | None:
 def _attraction(values: Floats, chunk: ClickLog) -> Floats:
     total: Floats = np.where(chunk.documents >= 0, values[chunk.documents], 0.0).sum(0)
     return total
-
-
-def _drawn(
-    estimate: BiasEstimator, statistics: ClickStatistics, draw: Drawing, *, seed: int, tick: Tick
-) -> dict[str, Interval]:
-    def watched(drawn: ClickStatistics) -> Any:
-        found = estimate(drawn)
-        tick()
-        return found
-
-    return bootstrap(
-        watched, statistics, draw=draw, resamples=RESAMPLES, confidence=PERCENTILES, seed=seed
-    )
 
 
 def _plain(intervals: dict[str, Interval]) -> dict[str, Any]:

@@ -80,6 +80,9 @@ class Parameters:
     compared: Floats | None = None
     """Impressions behind the values of each rank, ``[K]``; None if the fit did not record them. See
     :func:`cltr.clicks.affine_fit.compared_impressions`."""
+    covariance: Floats | None = None
+    """Of examination and trust, ``[2, K, 2, K]``; NaN where clicks leave them open, None if the fit
+    did not record it. See :func:`cltr.clicks.fit_error.fit_covariance`."""
 
     def tables(self, dataset: Dataset | None = None) -> Mapping[str, Floats]:
         """The fitted numbers of each document of a data set, ``[docs]``.

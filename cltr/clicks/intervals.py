@@ -2,8 +2,10 @@ r"""What clicks determine of position and trust bias, and how well: relations an
 
 Clicks leave the scale of relevance open (:mod:`cltr.clicks.affine_fit`). All scales agree on
 **relations**: how the click probability at rank k follows from that at the first rank,
-:math:`p_k = \text{slope}_k\, p_1 + \text{intercept}_k`. They have **intervals**, by the bootstrap
-over queries, since interactions of one query share its documents and are not independent.
+:math:`p_k = \text{slope}_k\, p_1 + \text{intercept}_k`. They have **intervals**, from the
+covariance of the fit (:mod:`cltr.clicks.fit_error`). Harvested position bias has intervals by
+leaving out groups of queries: interactions of one query share its documents, so they are not
+independent.
 
 Examination and trust under trust bias have none: the convention that picks their scale has an error
 which no resample shows, and bounds from relevance in [0, 1] rest on the least and most relevant
@@ -11,18 +13,19 @@ documents, which clicks hardly tell. Both were tried, and did not hold the truth
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
-from cltr.clicks.fit_tools import FitOptions
-from cltr.types import Affine, ClickStatistics, Floats, Integers, Lists
+from cltr.types import Affine, ClickStatistics, Floats
 
-INSIDE = 0.95
-"""Highest click probability that a fit starts from: from a rounding error below 1, where a fit of
-position bias may end, the next climb goes astray."""
+CONFIDENCE = 0.95
+"""Of every interval of bias."""
+SIDE = NormalDist().inv_cdf((1.0 + CONFIDENCE) / 2)
+"""Standard errors from the estimate to an end of its interval."""
+GROUPS, FEWEST = 50, 10
+"""Groups of queries that are left out in turn; with fewer queries, each is a group."""
 
 
 class Relation(NamedTuple):
@@ -55,106 +58,79 @@ class Interval(NamedTuple):
 
 
 BiasEstimator = Callable[[ClickStatistics], Mapping[str, Floats]]
-Drawing = Callable[[ClickStatistics, Integers], ClickStatistics]
-"""Counts in which each query comes so many times, ``[queries]``."""
 
 
-def bootstrap(
-    estimate: BiasEstimator,
-    statistics: ClickStatistics,
-    *,
-    draw: Drawing | None = None,
-    resamples: int = 200,
-    confidence: float = 0.95,
-    seed: int = 0,
+def fitted_intervals(affine: Affine, covariance: Floats | None) -> dict[str, Interval]:
+    """Intervals of slope and intercept, and of examination where there is no trust.
+
+    None at all where the error of the fit is not known, or relevance changes nothing at rank 1.
+
+    Args:
+        affine: fitted examination and trust.
+        covariance: of these, ``[2, K, 2, K]``.
+
+    Example:
+        >>> affine = Affine(np.array([1.0, 0.5]), np.zeros(2))
+        >>> covariance = np.zeros((2, 2, 2, 2))
+        >>> covariance[0, 1, 0, 1] = 0.01**2
+        >>> fitted_intervals(affine, covariance)["examination"].low.round(4)
+        array([1.    , 0.4804])
+    """
+    if covariance is None or not np.isfinite(covariance).all() or not affine.examination[0] > 0:
+        return {}
+    estimates = relations(affine)
+    slopes = _slope_gradients(affine)
+    found = {"slope": _interval(estimates.slope, slopes, covariance)}
+    gradients = -affine.trust[0] * slopes
+    ranks = np.arange(len(affine.trust))
+    gradients[ranks, 1, ranks] += 1.0
+    gradients[:, 1, 0] -= estimates.slope
+    found["intercept"] = _interval(estimates.intercept, gradients, covariance)
+    if not affine.trust.any():
+        alone = np.zeros(slopes.shape)
+        alone[ranks, 0, ranks] = 1.0
+        found["examination"] = _interval(affine.examination, alone, covariance)
+    return found
+
+
+def _slope_gradients(affine: Affine) -> Floats:
+    r"""Of :math:`\alpha_k/\alpha_1`, ``[K, 2, K]``."""
+    first, ranks = affine.examination[0], np.arange(len(affine.trust))
+    gradients = np.zeros((len(ranks), 2, len(ranks)))
+    gradients[ranks, 0, ranks] = 1.0 / first
+    gradients[:, 0, 0] -= affine.examination / first**2
+    return gradients
+
+
+def _interval(estimate: Floats, gradients: Floats, covariance: Floats) -> Interval:
+    variance = np.einsum("kai,aibj,kbj->k", gradients, covariance, gradients)
+    reach = SIDE * np.sqrt(np.maximum(variance, 0.0))
+    return Interval(estimate, estimate - reach, estimate + reach)
+
+
+def jackknife(
+    estimate: BiasEstimator, statistics: ClickStatistics, *, seed: int = 0
 ) -> dict[str, Interval]:
-    """Percentile intervals of whatever is estimated from clicks, over queries drawn anew.
+    """Intervals of what is estimated from clicks, by leaving out one group of queries at a time.
+
+    None at all with fewer than 10 queries; NaN where an estimate is unknown without some group.
 
     Args:
         estimate: from statistics to estimates by name.
         statistics: clicks and impressions by rank.
-        draw: :func:`repeat_queries` by default; :func:`copy_queries` where an estimate looks at
-            documents one by one.
-        resamples: how often queries are drawn, with replacement.
-        confidence: nominal coverage of each interval.
-        seed: of the draws.
+        seed: of the groups.
     """
-    rng, draw = np.random.default_rng(seed), draw or repeat_queries
     seen = np.flatnonzero(statistics.displays)
-    drawn: dict[str, list[Floats]] = {}
-    for _ in range(resamples):
-        times = np.zeros(len(statistics.displays), np.int64)
-        times[seen] = rng.multinomial(len(seen), np.full(len(seen), 1.0 / len(seen)))
-        for name, values in estimate(draw(statistics, times)).items():
-            drawn.setdefault(name, []).append(values)
-    tail, wider = (1.0 - confidence) / 2, _few_queries(len(seen), confidence)
+    groups = min(GROUPS, len(seen))
+    if groups < FEWEST:
+        return {}
+    member = np.full(len(statistics.displays), -1)
+    member[seen] = np.random.default_rng(seed).permutation(len(seen)) % groups
+    parts = [estimate(statistics.of_queries(member != group)) for group in range(groups)]
     found = {}
     for name, values in estimate(statistics).items():
-        estimated = np.asarray(values)
-        ends = np.quantile(drawn[name], [tail, 1.0 - tail], axis=0)
-        found[name] = Interval(estimated, *(estimated + wider * (ends - estimated)))
+        without = np.array([part[name] for part in parts])
+        error = np.sqrt((groups - 1) / groups * ((without - without.mean(0)) ** 2).sum(0))
+        reach = SIDE * (1.0 + (SIDE**2 + 1.0) / (4.0 * (groups - 1))) * error  # Student's t
+        found[name] = Interval(values, values - reach, values + reach)
     return found
-
-
-def _few_queries(n: int, confidence: float) -> float:
-    """How much wider an interval is for few queries: t over normal, and draws that vary too little.
-
-    Example:
-        >>> round(_few_queries(20, 0.95), 2), round(_few_queries(10_000, 0.95), 2)
-        (1.09, 1.0)
-    """
-    free = max(n - 1, 1)
-    z = NormalDist().inv_cdf((1.0 + confidence) / 2)
-    return (1.0 + (z * z + 1.0) / (4.0 * free)) * float(np.sqrt((free + 1.0) / free))
-
-
-def copy_queries(statistics: ClickStatistics, times: Integers) -> ClickStatistics:
-    """Each query so many times, as queries of their own with documents of their own.
-
-    A document that is drawn twice is two documents with as many impressions as it has, and not one
-    of whose relevance twice as much is known.
-    """
-    queries = np.repeat(np.arange(len(times)), times)
-    lengths = np.diff(statistics.offsets)[queries]
-    rows = Lists(statistics.offsets[queries], lengths).members
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return ClickStatistics(
-        statistics.impressions[rows],
-        statistics.clicks[rows],
-        statistics.displays[queries],
-        offsets,
-    )
-
-
-def repeat_queries(statistics: ClickStatistics, times: Integers) -> ClickStatistics:
-    """Each query's counts, so many times; ``[queries]``."""
-    by_document = np.repeat(times, np.diff(statistics.offsets))[:, None]
-    return replace(
-        statistics,
-        impressions=statistics.impressions * by_document,
-        clicks=statistics.clicks * by_document,
-        displays=statistics.displays * times,
-    )
-
-
-def bias_estimator(fitted: Affine, options: FitOptions) -> BiasEstimator:
-    """What clicks determine of bias by rank, for :func:`bootstrap` with :func:`copy_queries`.
-
-    Slope and intercept; and examination where there is no trust, as its highest value is 1.
-
-    Args:
-        fitted: to all queries; each fit starts near by. Trust 0 stays 0.
-        options: how it is fitted; relevance is a table.
-    """
-    from cltr.clicks.affine_fit import fit_affine
-    from cltr.clicks.counts import CellCounts
-
-    lower = INSIDE / max(INSIDE, float((fitted.examination + fitted.trust).max()))
-    start = Affine(lower * fitted.examination, lower * fitted.trust)
-
-    def estimate(statistics: ClickStatistics) -> dict[str, Floats]:
-        found = fit_affine(CellCounts.of_statistics(statistics), start, options).affine
-        examination = {} if start.trust.any() else {"examination": found.examination}
-        return examination | relations(found)._asdict()
-
-    return estimate

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cltr.clicks.bias import RESAMPLES, affine_of, bias_of, examination_by_rank, harvested
+from cltr.clicks.bias import affine_of, bias_of, examination_by_rank, harvested
 from cltr.clicks.fit_data import FitData
 from cltr.clicks.fit_tools import add_up, watched
+from cltr.clicks.intervals import GROUPS
 from cltr.clicks.model_file import save_click_model
 from cltr.clicks.plots import BASELINES, check_picture, draw_fit
 from cltr.clicks.scores import ClickScores, difference, score_chunk, score_statistics
@@ -86,7 +87,7 @@ def fit_models(
     Args:
         source: what to fit to.
         models: not fitted yet, each of another name.
-        intervals: bootstrap intervals over queries for position and trust bias.
+        intervals: whether to give intervals of position and trust bias.
         outputs: where to write models and picture.
         progress: told how it goes.
     """
@@ -96,8 +97,7 @@ def fit_models(
     chosen = _checked(source, models)
     fits = [_fit(source, model, intervals=intervals, progress=progress) for model in chosen]
     fits.sort(key=lambda one: -one.scores.log_likelihood)
-    total = RESAMPLES + 1 if intervals else None
-    progress.stage("position bias", total)
+    progress.stage("position bias", GROUPS + 2 if intervals else None)
     report: dict[str, Any] = {
         "log": str(source.path),
         "data": source.dataset.name,
@@ -225,12 +225,10 @@ def _fit(source: FitData, model: Fittable, *, intervals: bool, progress: FitProg
         assert scores is not None
     else:
         scores = score_statistics(model, held)
-    if intervals and affine_of(model, source.top_k) is not None:
-        progress.stage(f"{model.name}: draws", RESAMPLES + 1)
     examination = examination_by_rank(model, source)
     extras = {
         "examination": None if examination is None else examination.tolist(),
-        "bias": bias_of(model, source, intervals=intervals, tick=progress.advance),
+        "bias": bias_of(model, source, intervals=intervals),
         "affine": _correctable(model, source.top_k),
     }
     return Fit(model, scores, seconds, extras)

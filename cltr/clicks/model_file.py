@@ -27,9 +27,10 @@ MEMBERS = {
     "query_ids": Member("S", ("documents",)),
     "document_ids": Member("S", ("documents",)),
     "compared": Member("<f8", ("ranks",)),
+    "covariance": Member("<f8", (2, "ranks", 2, "ranks")),
 }
-OPTIONAL = ("query_ids", "document_ids", "compared")
-"""What a file may lack; those of 0.1.0 have no ``compared``."""
+OPTIONAL = ("query_ids", "document_ids", "compared", "covariance")
+"""What a file may lack; those of 0.1.0 have neither ``compared`` nor ``covariance``."""
 
 
 class Header(Options):
@@ -75,6 +76,8 @@ def save_click_model(path: Path, model: ClickModel) -> None:
             file["document_ids"] = _encode(fitted.document_ids)
         if fitted.compared is not None:
             file["compared"] = fitted.compared
+        if fitted.covariance is not None:
+            file["covariance"] = fitted.covariance
 
 
 def load_click_model(path: Path) -> ClickModel:
@@ -100,6 +103,7 @@ def load_click_model(path: Path) -> ClickModel:
         query_ids=_decode(arrays.get("query_ids")),
         document_ids=_decode(arrays.get("document_ids")),
         compared=arrays.get("compared"),
+        covariance=arrays.get("covariance"),
     )
     return model
 

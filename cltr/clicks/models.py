@@ -49,11 +49,16 @@ class AffineModel(Fittable):
     def fit(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Parameters:
         from cltr.clicks.affine_fit import compared_impressions, fit_cells
         from cltr.clicks.counts import CellCounts
+        from cltr.clicks.fit_error import fit_covariance
 
         cells = CellCounts.of_statistics(counts)
         found = fit_cells(cells, self.start(counts.top_k), self.options, dataset)
         affine = Affine(found.shared["examination"], found.shared["trust"])
-        self.fitted = replace(found, compared=compared_impressions(cells, affine))
+        self.fitted = replace(
+            found,
+            compared=compared_impressions(cells, affine),
+            covariance=fit_covariance(counts, affine, found.documents["relevance"]),
+        )
         return self.fitted
 
     def infer(self, counts: ClickStatistics, dataset: Dataset | None = None) -> Floats:

@@ -5,6 +5,14 @@ r"""What a policy is worth by clicks alone: its value under a reward, with a con
 The reward's clicks must be others than those that the policy was trained on or chosen by.
 Interactions of a query share its documents, so they are not independent; queries are. So the
 interval treats queries as clusters (:mod:`cltr.evaluation.bounds`).
+
+*A fitted click model* has an error of its own. An error of examination and trust moves a reward by
+:math:`\mathrm d\mu_d = -(\mathrm d\bar\beta_d + \mu_d\, \mathrm d\rho_d) / \rho_d` in expectation,
+whatever reward it is, if it estimates relevance without bias. So the covariance of the fit gives
+the variance that it adds to each value (delta method).
+
+*Some logs support no interval* (:mod:`cltr.evaluation.bounds.support`). Then a value has none, and
+says why.
 """
 
 from typing import Any
@@ -14,11 +22,14 @@ import numpy as np
 from cltr.errors import DataError
 from cltr.evaluation.bounds import (
     ClusterTotals,
+    Limits,
     MeanInterval,
     Target,
     cluster_interval,
     diagnose_clusters,
+    few_clicks,
 )
+from cltr.interfaces import ClickModel
 from cltr.policies.on_dataset import Mixture
 from cltr.types import Floats, Rewards
 
@@ -27,7 +38,13 @@ CONFIDENCE = 0.95
 
 
 def off_policy_values(
-    served: Mixture, rewards: Rewards, rank_weights: Floats, *, trained_on: Rewards, seed: int
+    served: Mixture,
+    rewards: Rewards,
+    rank_weights: Floats,
+    *,
+    click_model: ClickModel | None,
+    trained_on: Rewards,
+    seed: int,
 ) -> dict[str, Any]:
     """Values of production and of what is served, by clicks; no labels are needed.
 
@@ -35,6 +52,8 @@ def off_policy_values(
         served: on the queries of ``rewards``.
         rewards: of clicks that nothing was chosen by, without any clipping of propensities.
         rank_weights: of the metric.
+        click_model: what the rewards correct for; None if they correct for nothing. The error of a
+            fitted one is part of the intervals.
         trained_on: the training clicks, which say whether these queries are new.
         seed: of the bootstrap that is used where queries are few.
     """
@@ -42,10 +61,11 @@ def off_policy_values(
         raise DataError("off-policy values need clicks, and a production ranker that is known")
     target: Target = "new queries" if _apart(rewards, trained_on) else "these queries"
     logging, new = served.production.weights(rank_weights), served.weights(rank_weights)
+    fit = _FitError(served, rewards, click_model)
 
-    def value(weights: Floats) -> MeanInterval:
-        totals = value_totals(weights, rewards)
-        return cluster_interval(totals, confidence=CONFIDENCE, target=target, seed=seed)
+    def value(weights: Floats) -> dict[str, Any]:
+        found = value_interval(weights, rewards, target=target, seed=seed)
+        return fit.added(found, weights).plain()
 
     clusters = diagnose_clusters(value_totals(new - logging, rewards))
     effective, largest = _worth(new, rewards)
@@ -53,9 +73,9 @@ def off_policy_values(
         "split": rewards.split,
         "reward": rewards.source,
         "n_interactions": rewards.n_interactions,
-        "production": value(logging).plain(),
-        "policy": value(new).plain(),
-        "difference": value(new - logging).plain(),
+        "production": value(logging),
+        "policy": value(new),
+        "difference": value(new - logging),
         "queries": clusters.clusters,
         "largest_query_share": clusters.largest_share,
         "effective_queries": clusters.effective_clusters,
@@ -63,6 +83,29 @@ def off_policy_values(
         "largest_weight": largest,
         "one_query_dominates": clusters.dominated,
     }
+
+
+def value_interval(weights: Floats, rewards: Rewards, *, target: Target, seed: int) -> MeanInterval:
+    r"""The value of expected weights under rewards, with an interval where the log supports one.
+
+    Without the error of a fitted click model.
+
+    Args:
+        weights: :math:`\omega`, ``[docs]``; the difference of two policies' gives that of values.
+        rewards: :math:`\mu`, their clicks and propensities.
+        target: whether the queries stand for new ones.
+        seed: of the bootstrap that is used where queries are few.
+    """
+    limits = _query_limits(weights, rewards) if target == "new queries" else None
+    found = cluster_interval(
+        value_totals(weights, rewards),
+        confidence=CONFIDENCE,
+        target=target,
+        seed=seed,
+        limits=limits,
+    )
+    reason = few_clicks(*_click_sizes(weights, rewards))
+    return found if reason is None else found.without_interval(reason)
 
 
 def value_totals(weights: Floats, rewards: Rewards) -> ClusterTotals:
@@ -93,6 +136,71 @@ def _apart(one: Rewards, other: Rewards) -> bool:
     first, second = one.dataset, other.dataset
     after = first.first_document >= second.first_document + second.n_documents
     return after or second.first_document >= first.first_document + first.n_documents
+
+
+class _FitError:
+    """The error that a fitted click model adds to values."""
+
+    def __init__(self, served: Mixture, rewards: Rewards, model: ClickModel | None) -> None:
+        self.rewards = rewards
+        self.fitted = None if model is None else model.fitted
+        if self.fitted is None or self.fitted.covariance is None or served.production is None:
+            return
+        assert rewards.statistics is not None
+        top_k = rewards.statistics.top_k
+        self.covariance = self.fitted.covariance[:, :top_k, :, :top_k]
+        units = np.eye(top_k)
+        self.ranks = np.stack([served.production.weights(unit) for unit in units], axis=1)
+
+    def added(self, found: MeanInterval, weights: Floats) -> MeanInterval:
+        """The interval with the error of the click model, or none if that is not known."""
+        if self.fitted is None or found.no_interval_because is not None:
+            return found
+        if self.fitted.covariance is None:
+            return found.without_interval(
+                "the click model was fitted, and how well is not recorded (cltr fit records it for "
+                "pbm and trust-bias)"
+            )
+        gradient = self._gradient(weights)
+        variance = float(np.einsum("ai,aibj,bj->", gradient, self.covariance, gradient))
+        if not np.isfinite(variance):
+            return found.without_interval(
+                "the click model was fitted to clicks that leave examination open at some ranks"
+            )
+        return found.with_error(float(np.sqrt(max(variance, 0.0))))
+
+    def _gradient(self, weights: Floats) -> Floats:
+        """Of the value, by examination and by trust of each rank, ``[2, K]``."""
+        rewards = self.rewards
+        each = _by_propensity(weights, rewards) * np.repeat(
+            rewards.query_weights, rewards.dataset.lists.lengths
+        )
+        return -np.stack([(each * rewards.values) @ self.ranks, each @ self.ranks])
+
+
+def _by_propensity(weights: Floats, rewards: Rewards) -> Floats:
+    r""":math:`\omega/\rho_0`, ``[docs]``; 0 for a document that cannot be examined."""
+    propensities = rewards.exposure.propensities
+    each: Floats = np.divide(
+        weights, propensities, out=np.zeros(len(weights)), where=propensities > 0
+    )
+    return each
+
+
+def _click_sizes(weights: Floats, rewards: Rewards) -> tuple[Floats, Floats]:
+    """What a click on each document adds, and the most clicks that it is expected to get."""
+    assert rewards.statistics is not None
+    displays = np.repeat(rewards.statistics.displays, rewards.dataset.lists.lengths)
+    sizes = _by_propensity(weights, rewards)
+    return sizes, np.where(sizes != 0, displays * rewards.exposure.attention, 0.0)
+
+
+def _query_limits(weights: Floats, rewards: Rewards) -> Limits:
+    """The least and the most that a query's value can be, for relevance between 0 and 1."""
+    assert rewards.statistics is not None
+    lists, seen = rewards.dataset.lists, rewards.statistics.displays > 0
+    least, most = (lists.sum(clip(weights, 0.0))[seen] for clip in (np.minimum, np.maximum))
+    return Limits(float(least.min(initial=0.0)), float(most.max(initial=0.0)))
 
 
 def _worth(weights: Floats, rewards: Rewards) -> tuple[float | None, float | None]:

@@ -32,7 +32,7 @@ from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
 from cltr.exposure.exposure import counted_exposure, exposure_of
 from cltr.exposure.production_ranker import Production
-from cltr.interfaces import EstimatorContext, Model, Policy
+from cltr.interfaces import ClickModel, EstimatorContext, Model, Policy
 from cltr.logs.log_file import interactions_of
 from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
@@ -336,6 +336,7 @@ class Experiment:
                 served[reported.split],
                 reported,
                 self.rank_weights,
+                click_model=self.corrected_for,
                 trained_on=rewards["train"],
                 seed=seed_for(self.config.seed, "held-out"),
             ) | {
@@ -353,6 +354,12 @@ class Experiment:
         found["certificate"] = certified
         require_finite(found)
         return found
+
+    @property
+    def corrected_for(self) -> ClickModel | None:
+        """The click model that rewards correct clicks for; None if they correct for nothing."""
+        assumed = "click model" in self.components.reward.assumes
+        return self.components.click_model if assumed else None
 
     def bases(self, rewards: Mapping[str, Rewards] | None) -> dict[str, Basis]:
         """What certificates rest on, by split."""

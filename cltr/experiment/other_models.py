@@ -48,6 +48,7 @@ def gains_by_model(experiment: Experiment, model: Model, clicks: Clicks) -> list
             served[reported.split],
             reported,
             experiment.rank_weights,
+            click_model=click_model,
             trained_on=rewards["train"],
             seed=seed_for(experiment.config.seed, "held-out"),
         )

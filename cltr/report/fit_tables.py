@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cltr.clicks.bias import CONFIDENCE
+from cltr.clicks.intervals import CONFIDENCE
 from cltr.clicks.model_comparison import SURE
 from cltr.clicks.plots import BASELINES
 from cltr.files.storage import finite
@@ -37,7 +37,7 @@ def fit_tables(
     yield from _tables("Held-out clicks, models from best to worst", _models(report), width)
     yield Text("perplexity: 1 is perfect, 2 a coin", "dim")
     yield from _tables("Position bias by rank", _bias(report), width)
-    intervals = f"; in brackets {CONFIDENCE:.0%} intervals over queries"
+    intervals = f"; in brackets {CONFIDENCE:.0%} intervals"
     yield Text(
         "harvested: click rates against the first rank of documents shown at both ranks"
         + (intervals if "intervals" in report["harvested"] else ""),
@@ -141,12 +141,12 @@ def _number(value: float | None, digits: int = 4) -> str:
 def _notes(report: Mapping[str, Any]) -> Iterator[Text]:
     for model in report["models"]:
         if not model["converged"]:
-            drawn = model["bias"] is not None and "intervals" in model["bias"]
-            narrow = "; its intervals are too narrow" if drawn else ""
+            asked = model["bias"] is not None and "intervals" in model["bias"]
+            none = "; it gets no intervals before" if asked else ""
             yield Text.assemble(
                 ("!", "yellow"),
                 f" {model['name']} has not converged after {model['steps']} steps; "
-                "give it more (-o click-model.iterations=...)" + narrow,
+                "give it more (-o click-model.iterations=...)" + none,
             )
         for note in model["notes"]:
             yield Text(f"{model['name']}: {note}", "dim")

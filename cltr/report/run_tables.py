@@ -144,7 +144,7 @@ def _off_policy(result: Mapping[str, Any]) -> Table:
         estimate = found[who]
         style = "bold" if who == "policy" else None
         low, high = estimate.get("low"), estimate.get("high")
-        interval = "unknown" if low is None or high is None else f"{low:.4f} to {high:.4f}"
+        interval = "none" if low is None or high is None else f"{low:.4f} to {high:.4f}"
         error = _number(estimate["standard_error"])
         table.add_row(
             TITLES.get(who, who), f"{estimate['value']:.4f}", error, interval, style=style
@@ -161,11 +161,12 @@ def _off_policy_notes(result: Mapping[str, Any]) -> Iterator[Text]:
         f"The intervals are for {target}.",
         style="dim",
     )
+    yield from _unsupported(found)
     if found.get("fitted_click_model"):
         yield Text(
-            "The click model was fitted. The intervals leave out its own error, so they are too "
-            "narrow if it was fitted to few interactions.",
-            style="yellow",
+            "The click model was fitted. The intervals include its error, on the scale of "
+            "relevance that it was fitted on.",
+            style="dim",
         )
     if found.get("seen_by_training"):
         yield Text(
@@ -185,6 +186,18 @@ def _off_policy_notes(result: Mapping[str, Any]) -> Iterator[Text]:
             f"{found['effective_interactions']:,.0f} of {found['n_interactions']:,}; the largest "
             f"weight is {found['largest_weight']:,.1f}.",
             style="dim",
+        )
+
+
+def _unsupported(found: dict[str, Any]) -> Iterator[Text]:
+    """Which values have no interval, and why: one sentence for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for who in ("production", "policy", "difference"):
+        if reason := found[who].get("no_interval_because"):
+            reasons.setdefault(reason, []).append(TITLES.get(who, who))
+    for reason, values in reasons.items():
+        yield Text(
+            f"These clicks support no interval ({', '.join(values)}): {reason}.", style="yellow"
         )
 
 

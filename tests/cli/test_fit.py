@@ -113,8 +113,7 @@ def test_models_that_cannot_be_told_apart_are_said_to_be_so(cltr, counts, monkey
     assert "so the two cannot be told apart, and pbm is the simpler model" in done.stdout
 
 
-def test_intervals_hold_every_rank(cltr, counts, monkeypatch):
-    monkeypatch.setattr("cltr.clicks.bias.RESAMPLES", 10)
+def test_intervals_hold_every_rank(cltr, counts):
     words = ("--click-model", "trust-bias", "--intervals", "--out", "one.h5", "--json")
     report = json.loads(cltr("fit", "--log", counts, *words).stdout)
     (model,) = report["models"]

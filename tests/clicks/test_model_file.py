@@ -54,9 +54,12 @@ def test_a_file_may_lack_what_its_values_rest_on(tmp_path):
     found = load_click_model(path).fitted.compared
     np.testing.assert_array_equal(found, model.fitted.compared)
     assert (found > 0).all()
+    covariance = load_click_model(path).fitted.covariance
+    np.testing.assert_array_equal(covariance, model.fitted.covariance)
     with h5py.File(path, "r+") as file:
-        del file["compared"]
+        del file["compared"], file["covariance"]
     assert load_click_model(path).fitted.compared is None
+    assert load_click_model(path).fitted.covariance is None
 
 
 def test_a_regression_is_read_with_its_weights(tmp_path):

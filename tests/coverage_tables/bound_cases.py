@@ -112,7 +112,9 @@ def two_sided(name: str, draw: Draw) -> Case:
     def measure(seed: int) -> Iterator[Outcome]:
         sample = draw(np.random.default_rng([3, seed]))
         chosen = [
-            cluster_interval(sample.totals, confidence=CONFIDENCE, target="new queries", seed=seed)
+            cluster_interval(
+                sample.totals, confidence=CONFIDENCE, target="new queries", seed=seed, limits=UNIT
+            )
         ]
         if (sample.counts == 1).all():
             bets = betting_interval(

@@ -6,30 +6,22 @@ import numpy as np
 
 from cltr.clicks import bias
 from cltr.clicks.harvesting import adjacent_chain, all_pairs, pivot
-from cltr.clicks.intervals import (
-    Interval,
-    bias_estimator,
-    bootstrap,
-    copy_queries,
-    relations,
-    repeat_queries,
-)
+from cltr.clicks.intervals import Interval, fitted_intervals, jackknife, relations
 from cltr.clicks.models import AffineModel, PositionBased, TrustBias
 from cltr.types import ClickStatistics, Floats
 from tests.coverage_tables.population import TOP_K, draw_log, population
 from tests.coverage_tables.record import Case, Outcome
 
-METHOD = "bootstrap over queries"
 RANKS = (1, TOP_K - 1)
 """Ranks that are reported, from 0: the second and the last. The first is 1 by definition."""
 
 
-def by_rank(found: dict[str, Interval], truth: dict[str, Floats]) -> Iterator[Outcome]:
+def by_rank(found: dict[str, Interval], truth: dict[str, Floats], method: str) -> Iterator[Outcome]:
     """Intervals of the second and the last rank."""
     for name, (estimate, low, high) in found.items():
         for k in RANKS:
             quantity = f"{name.replace('_', ' ')}, rank {k + 1}"
-            yield Outcome(quantity, low[k], high[k], truth[name][k], estimate[k], METHOD)
+            yield Outcome(quantity, low[k], high[k], truth[name][k], estimate[k], method)
 
 
 def clicks(users: AffineModel, *, queries: int, per_query: int, seed: int) -> ClickStatistics:
@@ -49,21 +41,12 @@ def fitted(users: AffineModel, *, queries: int, per_query: int) -> Case:
     def measure(seed: int) -> Iterator[Outcome]:
         statistics = clicks(users, queries=queries, per_query=per_query, seed=seed)
         model = type(users)()
-        model.fit(statistics)
-        few = min(model.options.iterations, bias.STEPS)
-        options = model.options.model_copy(update={"iterations": few})
-        found = bootstrap(
-            bias_estimator(model.affine(TOP_K), options),
-            statistics,
-            draw=copy_queries,
-            resamples=bias.RESAMPLES,
-            confidence=bias.PERCENTILES,
-            seed=seed,
-        )
-        yield from by_rank({name: found[name] for name in wanted}, truth)
+        covariance = model.fit(statistics).covariance
+        found = fitted_intervals(model.affine(TOP_K), covariance)
+        yield from by_rank({name: found[name] for name in wanted}, truth, "covariance of the fit")
 
     name = f"{users.name} fitted, {queries} queries × {per_query} interactions"
-    return Case("fit", name, measure, logs=200, confidence=bias.CONFIDENCE)
+    return Case("fit", name, measure)
 
 
 def harvested(*, queries: int, per_query: int) -> Case:
@@ -78,24 +61,18 @@ def harvested(*, queries: int, per_query: int) -> Case:
 
     def measure(seed: int) -> Iterator[Outcome]:
         statistics = clicks(users, queries=queries, per_query=per_query, seed=seed)
-        found = bootstrap(
-            estimate,
-            statistics,
-            draw=repeat_queries,
-            resamples=bias.RESAMPLES,
-            confidence=bias.PERCENTILES,
-            seed=seed,
-        )
-        yield from by_rank(found, dict.fromkeys(ways, examination))
+        found = jackknife(estimate, statistics, seed=seed)
+        yield from by_rank(found, dict.fromkeys(ways, examination), "groups of queries left out")
 
-    name = f"harvested, {queries} queries × {per_query} interactions"
-    return Case("fit", name, measure, logs=200, confidence=bias.CONFIDENCE)
+    return Case("fit", f"harvested, {queries} queries × {per_query} interactions", measure)
 
 
 def cases() -> list[Case]:
     """All of them."""
+    both = (PositionBased(), TrustBias())
     return [
-        *(fitted(users, queries=50, per_query=200) for users in (PositionBased(), TrustBias())),
+        *(fitted(users, queries=50, per_query=200) for users in both),
+        *(fitted(users, queries=100, per_query=20) for users in both),
         harvested(queries=50, per_query=200),
         harvested(queries=100, per_query=50),
     ]

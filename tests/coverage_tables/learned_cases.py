@@ -60,7 +60,12 @@ def measure_learned(seed: int) -> Iterator[Outcome]:
     model = experiment.learn(rewards).model
     served = experiment.serve(model)
     found = off_policy_values(
-        served["test"], rewards["test"], DCG, trained_on=rewards["train"], seed=seed
+        served["test"],
+        rewards["test"],
+        DCG,
+        click_model=experiment.corrected_for,
+        trained_on=rewards["train"],
+        seed=seed,
     )
     values = world.values_of(score(model, world.dataset))
     yield from outcomes(found, {name: float(value.mean()) for name, value in values.items()})
@@ -77,7 +82,12 @@ def measure_selection(seed: int) -> Iterator[Outcome]:
     served = experiment.serve(experiment.learn(rewards).model)
     for split in ("test", "valid"):
         found = off_policy_values(
-            served[split], rewards[split], DCG, trained_on=rewards["train"], seed=seed
+            served[split],
+            rewards[split],
+            DCG,
+            click_model=experiment.corrected_for,
+            trained_on=rewards["train"],
+            seed=seed,
         )
         truth = true_difference(served[split])
         (one,) = outcomes(found, {"difference": truth})

@@ -1,17 +1,17 @@
 """Off-policy values of production, of a policy and of their difference, with known truth."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from cltr.clicks.models import AffineModel, PositionBased, TrustBias
 from cltr.evaluation.off_policy import off_policy_values
+from cltr.exposure.exposure import exposure_of
 from cltr.interfaces import RewardFunction
-from cltr.policies import PlackettLuce
-from cltr.policies.on_dataset import Mixture, ScoredPolicy
-from cltr.types import Floats, Rewards
+from cltr.policies.on_dataset import Mixture
+from cltr.types import Exposure, Floats, Rewards
 from tests.coverage_tables.population import (
     DCG,
     N_QUERIES,
@@ -22,6 +22,7 @@ from tests.coverage_tables.population import (
     new_reward,
     population,
     rewards_of,
+    taken,
 )
 from tests.coverage_tables.record import Case, Outcome
 
@@ -84,7 +85,7 @@ def fitted_reward(name: str, sharpness: float) -> RewardFunction:
 
 def mixture(world: Population, log: Log) -> Mixture:
     """The fixed new policy on the queries of a log."""
-    new = ScoredPolicy(log.data.dataset, world.policy[log.rows], PlackettLuce())
+    new = taken(world.new, log.data.dataset, log.rows, [DCG])
     return Mixture(new, log.logging, np.ones(len(log.queries)))
 
 
@@ -106,7 +107,12 @@ def new_queries(setting: Setting) -> Case:
         log = draw_log(world, queries, shares, n=n, rng=rng)
         rewards = rewards_of(log, reward)
         found = off_policy_values(
-            mixture(world, log), rewards, DCG, trained_on=trained_elsewhere(rewards), seed=seed
+            mixture(world, log),
+            rewards,
+            DCG,
+            click_model=TrustBias(),
+            trained_on=trained_elsewhere(rewards),
+            seed=seed,
         )
         weights = head_weights(world) if setting.traffic == "better heads" else None
         truth = {
@@ -125,7 +131,14 @@ def these_queries(name: str, *, queries: int, per_query: int, reward: str = "ips
         chosen = np.arange(queries)
         log = draw_log(world, chosen, np.ones(queries), n=queries * per_query, rng=rng)
         rewards = rewards_of(log, fitted_reward(reward, 1.0))
-        found = off_policy_values(mixture(world, log), rewards, DCG, trained_on=rewards, seed=seed)
+        found = off_policy_values(
+            mixture(world, log),
+            rewards,
+            DCG,
+            click_model=TrustBias(),
+            trained_on=rewards,
+            seed=seed,
+        )
         truth = {name: float(value[chosen].mean()) for name, value in world.values.items()}
         yield from outcomes(found, truth)
 
@@ -133,7 +146,7 @@ def these_queries(name: str, *, queries: int, per_query: int, reward: str = "ips
 
 
 def fitted_model(
-    name: str, users: AffineModel, *, n_train: int, n_test: int, test_queries: int = 200
+    users: AffineModel, *, train: tuple[int, int], test: tuple[int, int], reward: str = "ips"
 ) -> Case:
     """The click model is fitted to training clicks; test clicks give the values.
 
@@ -143,22 +156,39 @@ def fitted_model(
 
     def measure(seed: int) -> Iterator[Outcome]:
         world, rng = population(), np.random.default_rng([9, seed])
-        drawn = [rng.integers(0, N_QUERIES, n) for n in (200, test_queries)]
-        train = draw_log(world, drawn[0], np.ones(200), n=n_train, rng=rng, users=users)
+        fitted = _evenly(world, train, rng, users=users)
         model = type(users)()
-        model.fit(train.data.statistics)
-        test = draw_log(
-            world, drawn[1], np.ones(test_queries), n=n_test, rng=rng, users=users, model=model
-        )
-        reward = new_reward("ips")
-        reward.fit(train.data, model)
-        rewards = rewards_of(test, reward)
+        model.fit(fitted.data.statistics)
+        log = _evenly(world, test, rng, users=users, model=model)
+        made = new_reward(reward)
+        made.fit(replace(fitted.data, exposure=_exposure(fitted, model)), model)
+        rewards = rewards_of(log, made)
         found = off_policy_values(
-            mixture(world, test), rewards, DCG, trained_on=trained_elsewhere(rewards), seed=seed
+            mixture(world, log),
+            rewards,
+            DCG,
+            click_model=model,
+            trained_on=trained_elsewhere(rewards),
+            seed=seed,
         )
         yield from outcomes(found, rescaled_truth(world, users, model))
 
-    return Case("off-policy", name, measure)
+    name = (
+        f"{users.name} fitted to {train[0]} queries × {train[1]}, tested on {test[0]:,} × {test[1]}"
+    )
+    return Case("off-policy", f"{name}, {reward}", measure)
+
+
+def _evenly(
+    world: Population, size: tuple[int, int], rng: np.random.Generator, **given: AffineModel
+) -> Log:
+    """A log with so many queries, and so many interactions of each on average."""
+    queries = rng.integers(0, N_QUERIES, size[0])
+    return draw_log(world, queries, np.ones(size[0]), n=size[0] * size[1], rng=rng, **given)
+
+
+def _exposure(log: Log, model: AffineModel) -> Exposure:
+    return exposure_of(log.logging, model, DCG, source="exact")
 
 
 def rescaled_truth(world: Population, users: AffineModel, fitted: AffineModel) -> dict[str, float]:
@@ -196,39 +226,23 @@ def cases() -> list[Case]:
         Setting("200 queries, head queries are better, dr", traffic="better heads", reward="dr"),
         *(
             Setting(f"peaked production (scores × {s:g}), {reward}", sharpness=s, reward=reward)
-            for s in (3.0, 6.0)
+            for s in (2.0, 3.0, 6.0)
             for reward in ("ips", "dr")
         ),
         Setting(
-            "peaked production (scores × 6), 1,000 interactions a query, dr",
+            "peaked production (scores × 6), 100 interactions a query, dr",
             sharpness=6.0,
-            per_query=1000,
+            per_query=100,
             reward="dr",
         ),
     ]
     return [
         *map(new_queries, settings),
         these_queries("these 50 queries, 10 interactions each, ips", queries=50, per_query=10),
-        these_queries("these 50 queries, 1,000 interactions each, ips", queries=50, per_query=1000),
+        these_queries("these 50 queries, 200 interactions each, ips", queries=50, per_query=200),
         *(
-            fitted_model(
-                f"{users.name} fitted to {n_train:,} interactions, tested on {n_test:,}",
-                users,
-                n_train=n_train,
-                n_test=n_test,
-            )
+            fitted_model(users, train=train, test=test)
             for users in (PositionBased(), TrustBias())
-            for n_train, n_test in ((2_000, 2_000), (20_000, 2_000), (20_000, 200_000))
-        ),
-        *(
-            fitted_model(
-                f"{users.name} fitted to {n_train:,} interactions, tested on 4,000 queries × 5",
-                users,
-                n_train=n_train,
-                n_test=20_000,
-                test_queries=4000,
-            )
-            for users in (PositionBased(), TrustBias())
-            for n_train in (2_000, 20_000)
+            for train, test in (((50, 40), (1000, 20)), ((50, 200), (1000, 20)))
         ),
     ]

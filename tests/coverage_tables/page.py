@@ -17,6 +17,7 @@ INTERVALS = (
     "case",
     "quantity",
     "logs",
+    "printed",
     "promised",
     "contain the truth",
     "covers",
@@ -24,7 +25,7 @@ INTERVALS = (
     "method",
 )
 BOUNDS = ("case", "bound", "logs", "hold", "covers", "mean distance from the estimate")
-SELECTION = ("clicks", "runs", "mean of (reported − true), ± standard error", "contain the truth")
+SELECTION = ("clicks", "runs", "mean of (reported − true), ± standard error")
 
 
 def filled(page: str, rows: Sequence[Row]) -> str:
@@ -42,11 +43,11 @@ def _table(kind: str, rows: Sequence[Row]) -> str:
 
 
 def _interval(row: Row) -> list[str]:
-    width = f"{row.width:.3g}"
-    if row.unbounded:
-        width += f"; {row.unbounded / row.logs:.1%} have no limit"
-    shares = [f"{row.nominal:.0%}", f"{row.share:.1%}", _said(row)]
-    return [row.case, row.quantity, f"{row.logs:,}", *shares, width, row.methods]
+    shares = [f"{row.nominal:.0%}", f"{row.share:.1%}", _said(row), f"{row.width:.3g}", row.methods]
+    if not row.printed:
+        shares = [f"{row.nominal:.0%}", "–", _said(row), "–", "–"]
+    printed = f"{row.printed / row.logs:.0%}" if row.printed in (0, row.logs) else None
+    return [row.case, row.quantity, f"{row.logs:,}", printed or f"{row.printed:,}", *shares]
 
 
 def _bound(row: Row) -> list[str]:
@@ -56,7 +57,7 @@ def _bound(row: Row) -> list[str]:
 
 def _selection(row: Row) -> list[str]:
     error = f"{row.error:+.4f} ± {row.error_se:.4f}"
-    return [row.quantity, f"{row.logs:,}", error, f"{row.share:.1%}"]
+    return [row.quantity, f"{row.logs:,}", error]
 
 
 def _said(row: Row) -> str:

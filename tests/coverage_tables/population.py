@@ -4,7 +4,7 @@ Test queries are drawn from 4,000 queries with replacement. So the value of a po
 is its mean over the 4,000, and known exactly.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -37,6 +37,11 @@ class Population:
     def logging(self) -> ScoredPolicy:
         """Production on all queries."""
         return ScoredPolicy(self.dataset, self.production, PlackettLuce())
+
+    @cached_property
+    def new(self) -> ScoredPolicy:
+        """The new policy on all queries."""
+        return ScoredPolicy(self.dataset, self.policy, PlackettLuce())
 
     @cached_property
     def values(self) -> dict[str, Floats]:
@@ -111,6 +116,22 @@ def draw_clicks(
     return ClickStatistics(impressions, clicks, displays, dataset.offsets)
 
 
+def taken(
+    policy: ScoredPolicy, dataset: Dataset, rows: Integers, rank_weights: Sequence[Floats]
+) -> ScoredPolicy:
+    """A policy on some documents, which remembers expected weights that are known for all."""
+    part = ScoredPolicy(dataset, policy.scores[rows], policy.policy)
+    for weights in rank_weights:
+        part._remembered[weights.tobytes()] = policy.weights(weights)[rows]
+    return part
+
+
+def _asked(users: ClickModel) -> tuple[Floats, Floats]:
+    """Rank weights whose expectation is the exposure."""
+    examination, trust = users.affine(TOP_K)
+    return examination, examination + trust
+
+
 Traffic = Callable[[np.random.Generator, int], Floats]
 """Share of the traffic of each of so many queries."""
 
@@ -150,7 +171,7 @@ def draw_log(
     """
     users = users or TrustBias()
     dataset, rows = world.take(queries, first_document=first_document)
-    logging = ScoredPolicy(dataset, world.production[rows], PlackettLuce())
+    logging = taken(world.logging, dataset, rows, [DCG] if model else [DCG, *_asked(users)])
     displays = rng.multinomial(n, shares / shares.sum()).astype(np.int64)
     statistics = draw_clicks(dataset, logging.scores, users, displays, rng)
     exposure = exposure_of(logging, model or users, DCG, source="exact")

@@ -62,15 +62,15 @@ class Row(NamedTuple):
     nominal: float
     """Coverage that the tool promises."""
     logs: int
+    printed: int
+    """Logs that have an interval; the tool prints none where a log does not support it."""
     covered: int
     too_low: int
     """Logs whose interval lies below the truth."""
     too_high: int
     """Logs whose interval lies above the truth."""
-    unbounded: int
-    """Logs whose interval has an infinite end; of bounds, always 0."""
     width: float
-    """Mean width of the other intervals; of a bound, its mean distance from the estimate."""
+    """Mean width of the intervals; of a bound, its mean distance from the estimate."""
     error: float
     """Mean of estimate minus truth."""
     error_se: float
@@ -80,17 +80,19 @@ class Row(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Coverage."""
-        return self.covered / self.logs
+        """Coverage of the intervals that are printed."""
+        return self.covered / self.printed if self.printed else float("nan")
 
     @property
     def verdict(self) -> str:
         """Whether coverage is the nominal one within two binomial standard errors."""
-        low, high = tolerance(self.logs, self.nominal)
+        if not self.printed:
+            return "not printed"
+        low, high = tolerance(self.printed, self.nominal)
         if self.share < low:
             return "no"
-        if self.logs < FEW:
-            return "too few logs"
+        if self.printed < FEW:
+            return "rarely printed" if self.logs >= FEW else "too few logs"
         return "yes" if self.share <= high or self.sides == 1 else "yes, wider than needed"
 
 
@@ -118,13 +120,14 @@ def _row(case: Case, quantity: str, found: Sequence[Outcome]) -> Row:
         np.array([getattr(one, name) for one in found])
         for name in ("low", "high", "truth", "estimate")
     )
-    covered = np.array([one.covered for one in found])
+    printed = np.isfinite(low) | np.isfinite(high)
+    covered = printed & np.array([one.covered for one in found])
     width = np.where(np.isinf(low), high - estimate, estimate - low)
     if not case.one_sided:
         width = high - low
     bounded = np.isfinite(width)
     errors = estimate - truth
-    used = [one.method for one in found]
+    used = [one.method for one, shown in zip(found, printed, strict=True) if shown]
     methods = sorted(dict.fromkeys(used), key=used.count, reverse=True)
     return Row(
         kind=case.kind,
@@ -133,11 +136,11 @@ def _row(case: Case, quantity: str, found: Sequence[Outcome]) -> Row:
         sides=1 if case.one_sided else 2,
         nominal=case.confidence,
         logs=len(found),
+        printed=int(printed.sum()),
         covered=int(covered.sum()),
         too_low=int((~covered & (high < truth)).sum()),
         too_high=int((~covered & (low > truth)).sum()),
-        unbounded=int((~bounded).sum()),
-        width=float(width[bounded].mean()) if bounded.any() else float("nan"),
+        width=float(width[bounded].mean()) if bounded.any() else 0.0,
         error=float(errors.mean()),
         error_se=float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else 0.0,
         methods="; ".join(methods),

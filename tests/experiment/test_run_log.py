@@ -264,7 +264,10 @@ def test_judgements_and_clicks_are_both_reported(counted_log, scorer):
     assert 0 < metrics["policy"]["ndcg@5"] <= 1
     assert 0 < metrics["production"]["train_ndcg@5"] <= 1
     assert result["certificate"]["test"] is None
-    assert result["off_policy"]["policy"]["standard_error"] > 0
+    found = result["off_policy"]
+    assert found["policy"]["value"] > 0
+    assert found["queries"] == 4
+    assert "one more query could move" in found["policy"]["no_interval_because"]
 
 
 def test_a_table_scores_the_documents_of_each_split(counted_log):

@@ -147,3 +147,23 @@ def test_a_production_of_0_is_no_trouble():
     value = result()
     value["metrics"]["production"]["ndcg@5"] = 0.0
     assert row(printed(value), "new policy")[2] == "+0.6000"
+
+
+def estimate(value: float, **changes) -> dict:
+    fields = {"value": value, "standard_error": 0.01, "low": value - 0.02, "high": value + 0.02}
+    return fields | {"target": "new queries", "no_interval_because": None} | changes
+
+
+def test_a_missing_interval_is_explained_once_for_each_reason():
+    without = {"standard_error": None, "low": None, "high": None}
+    few = estimate(0.7, **without, no_interval_because="too few clicks decide")
+    values = {"production": estimate(0.5), "policy": few, "difference": few | {"value": 0.2}}
+    values |= {"reward": "ips", "n_interactions": 1000}
+    logged = {"policy": {"value": 0.7}, "production": {"value": 0.5}}
+    text = printed(
+        result(metrics=logged, off_policy=values, metric="dcg", click_model="pbm", users="unknown")
+    )
+    assert row(text, "production")[1:] == ["0.0100", "0.4800 to 0.5200"]
+    assert row(text, "new policy") == ["0.7000", "unknown", "none"]
+    sentence = "These clicks support no interval (new policy, difference): too few clicks decide."
+    assert text.count(sentence) == 1

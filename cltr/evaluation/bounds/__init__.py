@@ -11,6 +11,10 @@ Weights without a clip, terms unbounded  :func:`smoothed_lower`: needs a lower l
 Several candidates                       :func:`union_confidence` or :func:`holm`.
 ======================================== ==========================================================
 
+Some logs support no interval. :func:`cluster_interval` says so if it is given limits, and
+:func:`few_clicks` tells it from propensities; the result is then
+:meth:`MeanInterval.without_interval`, with the reason.
+
 A one-sided bound at confidence 0.95 is wrong in at most 5 % of all logs. A two-sided interval
 spends half of that on each side.
 """
@@ -39,6 +43,7 @@ from cltr.evaluation.bounds.reference import bernstein_lower, hoeffding_lower
 from cltr.evaluation.bounds.running import RunningBounds, running_bounds
 from cltr.evaluation.bounds.smoothing import smoothed_lower, smoothed_mean, smoothing_rate
 from cltr.evaluation.bounds.student import student_quantile
+from cltr.evaluation.bounds.support import equal_clicks, few_clicks, unseen_query
 from cltr.evaluation.bounds.wild import cluster_interval, wild_interval
 
 __all__ = [
@@ -61,6 +66,8 @@ __all__ = [
     "cluster_interval",
     "diagnose_clusters",
     "diagnose_weights",
+    "equal_clicks",
+    "few_clicks",
     "hoeffding_lower",
     "holm",
     "running_bounds",
@@ -70,5 +77,6 @@ __all__ = [
     "student_quantile",
     "t_interval",
     "union_confidence",
+    "unseen_query",
     "wild_interval",
 ]

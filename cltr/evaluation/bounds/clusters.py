@@ -213,7 +213,10 @@ def cluster_error(totals: ClusterTotals) -> float:
 
 
 def t_interval(totals: ClusterTotals, *, confidence: float, target: Target) -> MeanInterval:
-    r"""Interval :math:`v \pm t_{Q-1} \cdot` :func:`cluster_error`, unbounded for one cluster.
+    r"""Interval :math:`v \pm t \cdot` :func:`cluster_error`, unbounded for one cluster.
+
+    Degrees of freedom are one less than the effective number of clusters: Q - 1 if all have the
+    same size.
 
     **Valid approximately** if the clusters are independent, many and of similar size, and none of
     them has a rare, large loss. **Not valid** with few effective clusters: use ``wild_interval``.
@@ -228,8 +231,10 @@ def t_interval(totals: ClusterTotals, *, confidence: float, target: Target) -> M
         (-1.484, 1.0, 3.484)
     """
     side, error = 1.0 - miss_level(confidence) / 2, cluster_error(totals)
-    n_clusters = len(totals.seen()[0])
-    radius = student_quantile(side, n_clusters - 1) * error if n_clusters > 1 else float("inf")
+    radius = float("inf")
+    if np.isfinite(error):
+        degrees = max(1, round(diagnose_clusters(totals).effective_clusters) - 1)
+        radius = student_quantile(side, degrees) * error
     return MeanInterval(
         value=totals.value,
         error=error,

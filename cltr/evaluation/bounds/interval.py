@@ -1,6 +1,7 @@
 """What every bound takes and gives: terms, their limits, a confidence, an interval."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,6 +27,8 @@ class MeanInterval:
         confidence: how often such an interval contains the true mean when its method is valid.
         method: name of the method, for example ``"betting"``.
         target: whether the mean is that over the queries of the log or that over new queries.
+        no_interval_because: why the data support no interval; None if they do. Without one there is
+            no standard error either.
     """
 
     value: float
@@ -35,6 +38,37 @@ class MeanInterval:
     confidence: float
     method: str
     target: Target
+    no_interval_because: str | None = None
+
+    def without_interval(self, reason: str) -> "MeanInterval":
+        """The estimate alone."""
+        return replace(
+            self,
+            error=float("nan"),
+            low=float("-inf"),
+            high=float("inf"),
+            method="none",
+            no_interval_because=reason,
+        )
+
+    def with_error(self, error: float) -> "MeanInterval":
+        """Wider by another error of the estimate, independent of the one that it has.
+
+        Each end moves as if both were normal: distances from the estimate add by their squares.
+
+        Example:
+            >>> found = MeanInterval(1.0, 0.3, 0.4, 1.6, 0.95, "clustered t", "new queries")
+            >>> wider = found.with_error(0.4)
+            >>> wider.error, round(wider.low, 2), round(wider.high, 2)
+            (0.5, 0.01, 1.99)
+        """
+        reach = NormalDist().inv_cdf((1.0 + self.confidence) / 2) * error
+        return replace(
+            self,
+            error=float(np.hypot(self.error, error)),
+            low=self.value - float(np.hypot(self.value - self.low, reach)),
+            high=self.value + float(np.hypot(self.high - self.value, reach)),
+        )
 
     def plain(self) -> dict[str, Any]:
         """For JSON: a number that is not finite becomes None."""

@@ -383,6 +383,7 @@ def test_json_has_no_numbers_that_are_not_finite():
         "confidence": 0.9,
         "method": "betting",
         "target": "new queries",
+        "no_interval_because": None,
     }
 
 

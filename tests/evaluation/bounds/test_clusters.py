@@ -149,9 +149,9 @@ def test_many_clusters_are_drawn_in_blocks(monkeypatch):
 @pytest.mark.parametrize(
     ("counts", "method"),
     [
-        (np.ones(FEW_EFFECTIVE_CLUSTERS - 1), "wild cluster bootstrap"),
+        (np.ones(FEW_EFFECTIVE_CLUSTERS - 1), "wild cluster bootstrap and t"),
         (np.ones(FEW_EFFECTIVE_CLUSTERS), "clustered t"),
-        (np.append(np.ones(200), 100.0), "wild cluster bootstrap"),
+        (np.append(np.ones(200), 100.0), "wild cluster bootstrap and t"),
     ],
 )
 def test_few_effective_clusters_get_the_wild_interval(counts, method):
