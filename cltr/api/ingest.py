@@ -1,7 +1,10 @@
 """``cltr.ingest``."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,10 @@ from cltr.api.progress import share_progress
 from cltr.api.sources import DataLike, FileName, Frame, as_files, dataset_of, flat
 from cltr.data.feature_columns import TableOptions
 from cltr.data.log_features import import_log_features
-from cltr.errors import CltrError, UsageError
+from cltr.errors import DataError, UsageError
 from cltr.experiment.components import build
 from cltr.experiment.config import Choice
+from cltr.files.claims import PARTIAL
 from cltr.files.storage import keep_inputs
 from cltr.files.table_files import OnShare
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
@@ -97,19 +101,33 @@ def ingest(
             memory=memory,
         )
         origin = LogSource(paths, chosen, for_valid, next(iter(scores), None), for_test)
-        with share_progress(progress) as bars:
-            notes = _make_dataset(paths, given, reader, bars)
-            dataset = dataset_of(data if data_out is None else str(data_out))
-            try:
-                report = ingest_log(
-                    origin, Path(out), dataset=dataset, options=options, progress=bars
-                )
-            except CltrError:
-                if data_out is not None:  # of no use without the log
-                    Path(data_out).unlink(missing_ok=True)
-                raise
+        with share_progress(progress) as bars, _beside(data_out, [*paths, out]) as place:
+            notes = _make_dataset(paths, given | {"data_out": place}, reader, bars)
+            dataset = dataset_of(data if place is None else str(place))
+            report = ingest_log(origin, Path(out), dataset=dataset, options=options, progress=bars)
     report["notes"] = [*notes, *report["notes"]]
     return Log(out, report=report)
+
+
+@contextmanager
+def _beside(path: FileName | None, kept: Sequence[FileName]) -> Iterator[Path | None]:
+    """Where to write a file that takes its name when all else is done, and not before.
+
+    Args:
+        path: the file; None if there is none to write.
+        kept: files that it must not replace.
+    """
+    if path is None:
+        yield None
+        return
+    keep_inputs(Path(path), [Path(one) for one in kept])
+    parent = Path(path).parent
+    if not parent.is_dir():
+        raise DataError(f"{path}: there is no folder '{parent}'; create it first")
+    with tempfile.TemporaryDirectory(prefix=".cltr-", suffix=PARTIAL, dir=parent) as folder:
+        place = Path(folder) / Path(path).name
+        yield place
+        os.replace(place, path)
 
 
 def _make_dataset(
@@ -126,7 +144,6 @@ def _make_dataset(
             "--feature-column: is for a log with a row for each impression, without --data, "
             "--valid and --test"
         )
-    keep_inputs(out, [*paths, given["out"]])
     named = {key: reader[key] for key in ("query_column", "document_column") if key in reader}
     chosen = named | {"feature_columns": tuple(patterns), "missing": given["missing"]}
     info = import_log_features(

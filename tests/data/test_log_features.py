@@ -100,3 +100,11 @@ def test_what_does_not_go_together_is_refused(tmp_path):
     with pytest.raises(CltrError):
         ingest(frame.assign(position=0), tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_keeps_the_data_set_that_was_there(tmp_path):
+    (tmp_path / "data.h5").write_text("of last week")
+    with pytest.raises(CltrError, match=r"--top-k|ranks"):
+        ingest(impressions(), tmp_path, top_k=5000)
+    assert (tmp_path / "data.h5").read_text() == "of last week"
+    assert [path.name for path in tmp_path.iterdir()] == ["data.h5"]
