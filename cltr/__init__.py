@@ -17,6 +17,7 @@ _PUBLIC = {
     "Ranker": "interfaces",
     "Scorer": "interfaces",
     "LogReader": "interfaces",
+    "Metric": "extensions",
     "DataLayout": "extensions",
     "LogQuestion": "extensions",
     "Command": "extensions",

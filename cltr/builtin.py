@@ -52,6 +52,13 @@ def cltr_log_readers() -> list[type[Any]]:
 
 
 @hookimpl
+def cltr_metrics() -> list[type[Any]]:
+    from cltr.evaluation.further_metrics import ExpectedReciprocalRank, RankBiasedPrecision
+
+    return [ExpectedReciprocalRank, RankBiasedPrecision]
+
+
+@hookimpl
 def cltr_data_layouts() -> list[type[Any]]:
     from cltr.data.well_known import Istella, IstellaS, Letor4, Mslr10k, Mslr30k, Yahoo
 

@@ -12,14 +12,35 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from cltr.errors import DataError
 from cltr.interfaces import Component
+from cltr.types import Floats
 
 if TYPE_CHECKING:
     import click
 
     from cltr.checks import Evidence, Finding
+    from cltr.policies.on_dataset import AppliedPolicy
 
 SplitFiles: TypeAlias = Mapping[str, Sequence[Path]]
 """Files by split: ``train``, and ``valid`` and ``test`` where there are any."""
+
+
+class Metric(Component, ABC):
+    """A number for each query, from judgements, in expectation under a policy."""
+
+    @abstractmethod
+    def values(self, policy: "AppliedPolicy", *, top_k: int) -> Floats | None:
+        r"""The metric of every query, ``[queries]``; None if the policy does not know enough.
+
+        The mean over judged queries is reported as ``NAME@K``. Of a mixture of policies it is the
+        mixture of what this method gives for each.
+
+        Args:
+            policy: ``policy.dataset`` has ``labels`` (NaN where there is no judgement), ``lists``
+                and ``highest_grade``; ``policy.weights(rank_weights)`` gives :math:`\omega` for
+                any weights of ranks, ``[docs]``; ``policy.first_weights(chosen, rank_weights)``
+                the expected weight of the first of some documents, ``[queries]`` or None.
+            top_k: the cut.
+        """
 
 
 class DataLayout(Component, ABC):

@@ -40,6 +40,11 @@ def cltr_log_readers() -> list[type[Any]]:  # type: ignore[empty-body]
 
 
 @hookspec
+def cltr_metrics() -> list[type[Any]]:  # type: ignore[empty-body]
+    """Return a list of ``Metric`` classes."""
+
+
+@hookspec
 def cltr_data_layouts() -> list[type[Any]]:  # type: ignore[empty-body]
     """Return a list of ``DataLayout`` classes."""
 

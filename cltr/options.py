@@ -55,6 +55,18 @@ class Options(BaseModel):
         return found
 
 
+class Choice(Options):
+    """A component by name, with its options beside it."""
+
+    model_config = ConfigDict(extra="allow")
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Everything but the name, to be checked by the component itself."""
+        return dict(self.model_extra or {})
+
+
 def did_you_mean(word: str, known: Any) -> str:
     """The closest known word as a hint, or nothing.
 

@@ -19,8 +19,9 @@ import numpy as np
 from cltr.clicks.models import TrustBias
 from cltr.clicks.simulation import simulate_statistics
 from cltr.documents import Batch, Documents, ModelSetup
+from cltr.errors import DataError
 from cltr.exposure.exposure import exact_exposure
-from cltr.extensions import Command, DataLayout, LogQuestion
+from cltr.extensions import Command, DataLayout, LogQuestion, Metric
 from cltr.interfaces import (
     ClickModel,
     Component,
@@ -39,7 +40,7 @@ from cltr.interfaces import (
 )
 from cltr.plugins import ROLES
 from cltr.plugins.contracts import class_problem
-from cltr.policies import PlackettLuce
+from cltr.policies import Deterministic, PlackettLuce
 from cltr.policies.rank_weights import rank_weights
 from cltr.types import SPLITS, ClickData, Dataset, Exposure, Floats, Lists
 
@@ -378,8 +379,11 @@ def check_log_reader(
     _check_component(reader)
     with workspace() as connection:
         source = LogSource(paths, reader)
-        tally = code(connection, source, IngestOptions())
-        counted = count(tally, source).counted
+        try:
+            tally = code(connection, source, IngestOptions())
+            counted = count(tally, source).counted
+        except DataError as error:
+            raise AssertionError(f"the log is refused: {error}") from error
         shown, clicked = int(counted.impressions.sum()), int(counted.clicks.sum())
         _demand(shown == n_impressions, f"{shown} impressions are read, not {n_impressions}")
         _demand(clicked == n_clicks, f"{clicked} clicks are read, not {n_clicks}")
@@ -388,6 +392,34 @@ def check_log_reader(
             found = counted.runs
             _demand(found == n_interactions, f"{found} interactions, not {n_interactions}")
         _demand(not tally.problems.counts, f"problems: {', '.join(tally.problems.counts)}")
+
+
+def check_metric(metric: Metric) -> None:
+    """A finite number for each query, the best ranking first, the same each time, in any order."""
+    from cltr.policies.on_dataset import ScoredPolicy
+
+    _check_component(metric)
+    data = tiny_dataset(40)
+    scores = data.features[:, 1].astype(np.float64)
+    for policy in (PlackettLuce(), Deterministic()):
+        values = metric.values(ScoredPolicy(data, scores, policy), top_k=TOP_K)
+        if values is None:
+            continue
+        _demand(values.shape == (data.n_queries,), "values are not one number per query")
+        _demand(bool(np.isfinite(values).all()), "a value is not finite")
+        again = metric.values(ScoredPolicy(data, scores, policy), top_k=TOP_K)
+        _demand(again is not None and np.array_equal(values, again), "another value each time")
+    best, worst = (
+        metric.values(ScoredPolicy(data, sign * data.labels, Deterministic()), top_k=TOP_K)
+        for sign in (1.0, -1.0)
+    )
+    _demand(best is not None and worst is not None, "sorted rankings have no value")
+    if best is not None and worst is not None:
+        higher = bool((best >= worst - 1e-12).all() and (best > worst).any())
+        _demand(higher, "the ideal ranking is not better than the reverse; a metric rises")
+        unseen = replace(data, highest_grade=data.highest_grade, features=data.features * 0)
+        same = metric.values(ScoredPolicy(unseen, data.labels, Deterministic()), top_k=TOP_K)
+        _demand(same is not None and np.array_equal(same, best), "it depends on features")
 
 
 def check_data_layout(layout: DataLayout, folder: Path, *, n_files: int) -> None:

@@ -15,8 +15,8 @@ from cltr.checks.log_check import check_log
 from cltr.clicks.plots import check_picture
 from cltr.errors import UsageError
 from cltr.experiment.components import build
-from cltr.experiment.config import Choice
 from cltr.interfaces import ClickModel
+from cltr.options import Choice
 from cltr.report.check_picture import draw_check
 
 

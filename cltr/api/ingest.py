@@ -15,7 +15,6 @@ from cltr.data.feature_columns import TableOptions
 from cltr.data.log_features import import_log_features
 from cltr.errors import DataError, UsageError
 from cltr.experiment.components import build
-from cltr.experiment.config import Choice
 from cltr.files.claims import PARTIAL
 from cltr.files.storage import keep_inputs
 from cltr.files.table_files import OnShare
@@ -24,6 +23,7 @@ from cltr.logs.merging import merge_files
 from cltr.logs.problems import parse_actions
 from cltr.logs.splitting import By, Split
 from cltr.logs.time_windows import Window
+from cltr.options import Choice
 
 
 def ingest(

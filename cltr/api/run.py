@@ -149,10 +149,17 @@ class Run(Evaluation):
         gain: str | None = None,
         empty: str | None = None,
         ties: str | None = None,
+        metrics: Sequence[str | Mapping[str, Any]] | None = None,
     ) -> Evaluation:
         """Judge the run again; see :func:`evaluate`."""
         return evaluate(
-            self, data=data, blend_to_loss=blend_to_loss, gain=gain, empty=empty, ties=ties
+            self,
+            data=data,
+            blend_to_loss=blend_to_loss,
+            gain=gain,
+            empty=empty,
+            ties=ties,
+            metrics=metrics,
         )
 
 
@@ -169,6 +176,7 @@ def evaluate(
     gain: str | None = None,
     empty: str | None = None,
     ties: str | None = None,
+    metrics: Sequence[str | Mapping[str, Any]] | None = None,
 ) -> Evaluation:
     """Judge a finished run again, as ``cltr evaluate`` does.
 
@@ -180,8 +188,10 @@ def evaluate(
         gain: of a grade g in NDCG and DCG: ``linear`` is g (the paper's), ``exponential`` 2^g - 1.
         empty: queries without relevant documents: ``zero`` (the paper's), ``skip`` or ``one``.
         ties: equal scores of a ranker without chance: ``order`` (as listed) or ``expected``.
+        metrics: further metrics to report by name, or with options, such as
+            ``["err", {"name": "rbp", "persistence": 0.9}]``.
     """
-    measures = {"gain": gain, "empty": empty, "ties": ties}
+    measures = {"gain": gain, "empty": empty, "ties": ties, "metrics": metrics or None}
     result = evaluate_run.evaluate(
         run.path if isinstance(run, Run) else Path(run),
         data=named_data(data),

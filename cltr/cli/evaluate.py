@@ -1,6 +1,7 @@
 """``cltr evaluate``."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ Examples:
   cltr evaluate runs/001-prpo-dr
   cltr evaluate runs/001-prpo-dr --blend-to-loss 0.02
   cltr evaluate runs/001-prpo-dr --gain exponential --empty skip
+  cltr evaluate runs/001-prpo-dr --metric err --metric rbp
   cltr evaluate runs/001-prpo-dr --data other.h5 --json""",
 )
 @click.argument("run", type=click.Path(path_type=Path))
@@ -40,6 +42,13 @@ Examples:
     type=click.Choice(["order", "expected"]),
     help="Equal scores of a ranker without chance: as listed, or any order.  [the run's]",
 )
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Also report this metric, such as err or rbp; may be repeated.  [the run's]",
+)
 @shared
 def command(
     run: Path,
@@ -47,7 +56,7 @@ def command(
     blend_to_loss: float | None,
     as_json: bool,
     verbose: bool,
-    **measures: str | None,
+    **measures: Any,
 ) -> None:
     """Judge a finished run: metrics and the safety certificate.
 

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from cltr.plugins import Failure, Registry
 
 
-KINDS = ("click-model", "reward", "estimator", "log-reader", "data-layout", "finding", "command")
+KINDS = (
+    "click-model",
+    "reward",
+    "estimator",
+    "log-reader",
+    "metric",
+    "data-layout",
+    "finding",
+    "command",
+)
 
 
 class ShowByDefault(click.Group):

@@ -1,13 +1,14 @@
 """Everything that is said of what is served: metrics on labels, and certificates."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from cltr.errors import NotFiniteError
 from cltr.evaluation.certificate import Basis, certificate
 from cltr.evaluation.metrics import MetricOptions, MetricValues, measure
+from cltr.extensions import Metric
 from cltr.interfaces import Estimator
 from cltr.policies import Deterministic
 from cltr.policies.on_dataset import AppliedPolicy, Mixture, ScoredPolicy
@@ -20,6 +21,7 @@ def label_metrics(
     *,
     top_k: int,
     options: MetricOptions,
+    further: Sequence[Metric] = (),
 ) -> dict[str, MetricValues]:
     """Metrics on true labels, of test and of training queries; None where one is unknown.
 
@@ -28,12 +30,13 @@ def label_metrics(
         skyline: the upper reference by split; empty if there is none.
         top_k: the cut.
         options: how labels are read.
+        further: metrics to report beside those that are always reported.
     """
 
     def value(policy: AppliedPolicy | None, queries: Booleans | None) -> MetricValues:
         if policy is None:
             return {f"ndcg@{top_k}": None}
-        return measure(policy, top_k=top_k, options=options, queries=queries)
+        return measure(policy, top_k=top_k, options=options, queries=queries, further=further)
 
     metrics: dict[str, MetricValues] = {}
     for split, prefix in (("test", ""), ("train", "train_")):

@@ -5,12 +5,14 @@ rank of the first relevant document is not, but under Plackett-Luce it is exact 
 first of the relevant documents arrives like one document with the sum of their rates.
 """
 
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from cltr.options import Options
+from cltr.extensions import Metric
+from cltr.options import Choice, Options
 from cltr.policies import Deterministic
 from cltr.policies.on_dataset import AppliedPolicy
 from cltr.policies.rank_weights import rank_weights
@@ -20,6 +22,12 @@ MetricValues: TypeAlias = dict[str, float | None]
 """Means over queries by metric; None where one is unknown."""
 PerQuery: TypeAlias = dict[str, Floats | None]
 """Values by metric, ``[queries]`` each: NaN where a query has none, None where unknown."""
+
+
+def _choices(value: Any) -> Any:
+    """Names, or tables of a name and options; one or several."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return [{"name": one} if isinstance(one, str) else one for one in several]
 
 
 class MetricOptions(Options):
@@ -42,6 +50,9 @@ class MetricOptions(Options):
     relevant_from: float = Field(
         1.0, gt=0, description="lowest grade that is relevant in precision, recall, MRR and ranks."
     )
+    metrics: Annotated[tuple[Choice, ...], BeforeValidator(_choices)] = Field(
+        (), description="further metrics to report, such as err,rbp, with their options."
+    )
 
 
 def measure(
@@ -50,6 +61,7 @@ def measure(
     top_k: int,
     options: MetricOptions | None = None,
     queries: Booleans | None = None,
+    further: Sequence[Metric] = (),
 ) -> MetricValues:
     """Mean over queries of every metric: all judged queries, or those of them that are given.
 
@@ -60,6 +72,7 @@ def measure(
         top_k: the cut, but for the average rank, which looks at whole lists.
         options: how judgements are read.
         queries: which to average over.
+        further: metrics to report beside those that are always reported.
 
     Example:
         >>> from cltr.policies.on_dataset import ScoredPolicy
@@ -70,7 +83,7 @@ def measure(
         1.0
     """
     options, dataset = options or MetricOptions(), policy.dataset
-    found = _per_query(policy, dataset, top_k, options)
+    found = _per_query(policy, dataset, top_k, options, further)
     relevant = dataset.lists.sum(_relevant(dataset, options).astype(np.float64)) > 0
     graded = dataset.lists.sum(dataset.labels) > 0
     judged = dataset.judged_queries
@@ -103,13 +116,23 @@ def _relevant(dataset: Dataset, options: MetricOptions) -> Booleans:
 
 
 def _per_query(
-    policy: AppliedPolicy, dataset: Dataset, top_k: int, options: MetricOptions
+    policy: AppliedPolicy,
+    dataset: Dataset,
+    top_k: int,
+    options: MetricOptions,
+    further: Sequence[Metric],
 ) -> PerQuery:
     """Of a mixture of policies the expectation is the mixture."""
+
+    def of_part(part: AppliedPolicy) -> PerQuery:
+        part = part.with_ties(options.ties)
+        asked = {metric.name: metric.values(part, top_k=top_k) for metric in further}
+        return _of_part(part, dataset, top_k, options) | asked
+
     (share, first), *others = policy.parts
-    mixed = _of_part(first, dataset, top_k, options)
+    mixed = of_part(first)
     for other_share, other in others:
-        found = _of_part(other, dataset, top_k, options)
+        found = of_part(other)
         mixed = {name: _sum(share, mixed[name], other_share, found[name]) for name in mixed}
     return mixed
 
@@ -125,7 +148,6 @@ def _sum(
 def _of_part(
     policy: AppliedPolicy, dataset: Dataset, top_k: int, options: MetricOptions
 ) -> PerQuery:
-    policy = policy.with_ties(options.ties)
     lists, labels = dataset.lists, dataset.labels.astype(np.float64)
     relevant = _relevant(dataset, options)
     gains = labels if options.gain == "linear" else np.exp2(labels) - 1.0

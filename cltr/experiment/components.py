@@ -8,15 +8,17 @@ from typing import Any
 from cltr.clicks.model_file import load_click_model
 from cltr.clicks.models import Adversarial
 from cltr.errors import UnknownNameError, UsageError
-from cltr.experiment.config import Choice, RunConfig
+from cltr.experiment.config import RunConfig
+from cltr.extensions import Metric
 from cltr.files.fingerprints import file_fingerprint
 from cltr.interfaces import ClickModel, Component, Estimator, Ranker, RewardFunction, Scorer
+from cltr.options import Choice
 from cltr.plugins import missing_plugins, plugins_of, registry
 from cltr.plugins.seam import guard_ranker
 
 FITTED = "fitted:"
 """What the name of a click model from a file of ``cltr fit`` begins with."""
-PARTS = ("click_model", "reward", "users", "estimator", "ranker", "scorer")
+PARTS = ("click_model", "reward", "users", "estimator", "ranker", "scorer", "metrics")
 
 
 class Components:
@@ -83,6 +85,11 @@ class Components:
         scorer: Scorer = build("scorer", self.config.scorer)
         return scorer
 
+    @cached_property
+    def metrics(self) -> list[Metric]:
+        """Metrics to report beside those that are always reported."""
+        return [build("metric", one, owner=one.name) for one in self.config.evaluation.metrics]
+
 
 def compose(config: RunConfig, *, needs: Mapping[str, str] | None = None) -> Components:
     """All components that a configuration names, built now, so that errors come before the work.
@@ -105,7 +112,8 @@ def compose(config: RunConfig, *, needs: Mapping[str, str] | None = None) -> Com
 
 def needed_plugins(components: Components) -> dict[str, str]:
     """The plugins that the components come from: packages by version, files by content."""
-    return plugins_of(getattr(components, name) for name in PARTS)
+    single = [getattr(components, name) for name in PARTS if name != "metrics"]
+    return plugins_of([*single, *components.metrics])
 
 
 def build(role: str, choice: Choice, *, owner: str = "", **parts: Any) -> Any:

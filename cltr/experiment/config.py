@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from cltr.errors import CltrError, OptionError, UsageError
 from cltr.evaluation.metrics import MetricOptions
-from cltr.options import Options, did_you_mean
+from cltr.options import Choice, Options, did_you_mean
 from cltr.policies.rank_weights import METRICS
 from cltr.schedules import Schedule, ScheduleOption
 from cltr.training.loop import TrainingOptions
@@ -35,18 +35,6 @@ TABLES = (
     "evaluation",
 )
 """Tables of the run file, and what ``-o table.key=value`` may name (with - for _)."""
-
-
-class Choice(Options):
-    """A component by name, with its options beside it."""
-
-    model_config = ConfigDict(extra="allow")
-    name: str
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Everything but the name, to be checked by the component itself."""
-        return dict(self.model_extra or {})
 
 
 class ProductionOptions(Options):

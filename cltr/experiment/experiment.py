@@ -383,8 +383,13 @@ class Experiment:
         best: dict[str, ScoredPolicy] = {}
         if skyline is not None:
             best = _applied(score(skyline, self.dataset), self.dataset, PlackettLuce())
-        options = self.config.evaluation
-        return label_metrics(served, best, top_k=self.config.top_k, options=options)
+        return label_metrics(
+            served,
+            best,
+            top_k=self.config.top_k,
+            options=self.config.evaluation,
+            further=self.components.metrics,
+        )
 
 
 def _applied(scores: Floats, dataset: Dataset, policy: Policy) -> dict[str, ScoredPolicy]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from cltr.errors import DataError
 from cltr.experiment.components import build
-from cltr.experiment.config import Choice, RunConfig
+from cltr.experiment.config import RunConfig
 from cltr.experiment.initial_model import new_model
 from cltr.experiment.progress import Progress
 from cltr.experiment.seeds import seed_for
@@ -15,6 +15,7 @@ from cltr.exposure.production_ranker import Production
 from cltr.interfaces import Model, Scorer
 from cltr.objectives.plain import Plain
 from cltr.objectives.rewards import Labels
+from cltr.options import Choice
 from cltr.policies.rank_weights import rank_weights
 from cltr.training.exact_ranker import Exact
 from cltr.training.loop import Trainer, TrainingOptions

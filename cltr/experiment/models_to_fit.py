@@ -5,8 +5,8 @@ from typing import Any
 
 from cltr.errors import UsageError
 from cltr.experiment.components import build
-from cltr.experiment.config import Choice
 from cltr.interfaces import ClickModel, Fittable
+from cltr.options import Choice
 from cltr.plugins import registry
 
 ALL = "click-model"

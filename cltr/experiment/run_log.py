@@ -7,7 +7,7 @@ from typing import Any
 
 from cltr.checks.contradiction import contradiction
 from cltr.errors import DataError, UsageError
-from cltr.experiment.config import Choice, RunConfig
+from cltr.experiment.config import RunConfig
 from cltr.exposure.production_ranker import (
     LARGEST_MISFIT,
     Production,
@@ -16,6 +16,7 @@ from cltr.exposure.production_ranker import (
 )
 from cltr.interfaces import ClickModel
 from cltr.logs.log_file import LogFile, open_log, own_lists, shape_of
+from cltr.options import Choice
 from cltr.policies import PlackettLuce
 from cltr.training.scorers import TableScorer
 from cltr.types import LOGGED_SPLITS, ClickStatistics, Dataset, Floats

@@ -18,6 +18,7 @@ ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
     "ranker": ("cltr_rankers", interfaces.Ranker),
     "scorer": ("cltr_scorers", interfaces.Scorer),
     "log-reader": ("cltr_log_readers", interfaces.LogReader),
+    "metric": ("cltr_metrics", extensions.Metric),
     "data-layout": ("cltr_data_layouts", extensions.DataLayout),
     "finding": ("cltr_findings", extensions.LogQuestion),
     "command": ("cltr_commands", extensions.Command),

@@ -31,6 +31,7 @@ KINDS = {
     "reward": Kind("A reward", "cltr train --reward $name"),
     "estimator": Kind("An estimator", "cltr train --estimator $name"),
     "log-reader": Kind("A log reader", "cltr ingest views.jsonl --reader $name --out log.h5"),
+    "metric": Kind("A metric", "cltr evaluate runs/001-prpo-dr --metric $name"),
     "data-layout": Kind("A data layout", "cltr data import folder --preset $name --out data.h5"),
     "finding": Kind("A question for cltr check", "cltr check log.h5"),
     "command": Kind("A command", "cltr $name runs/001-prpo-dr"),

@@ -161,6 +161,17 @@ def _weights(found: Any, scores: Floats, lists: Lists, rank_weights: Floats) -> 
     return numbers(found, scores.shape)
 
 
+def _metric(found: Any, policy: Any, *, top_k: int) -> str:
+    """A number for each judged query; what stands at others does not matter."""
+    del top_k
+    if found is None:
+        return ""
+    judged = policy.dataset.judged_queries
+    if isinstance(found, np.ndarray) and found.shape == judged.shape:
+        found = np.where(judged, found, 0.0)
+    return numbers(found, judged.shape)
+
+
 def _sql(found: Any, *arguments: Any) -> str:
     del arguments
     return "" if isinstance(found, str) else f"must be a SQL query, got {_named(found)}"
@@ -213,6 +224,7 @@ CHECKS: dict[type[Any], dict[str, Check]] = {
     interfaces.Enforced: {"served_share": _share},
     interfaces.Ranker: {"gradient": _gradient},
     interfaces.LogReader: {"select": _sql},
+    extensions.Metric: {"values": _metric},
     extensions.DataLayout: {"find": _anything},
     extensions.LogQuestion: {"ask": _anything},
     extensions.Command: {"build": _anything},

@@ -12,6 +12,8 @@ TITLES = {
     "policy": "new policy",
     "skyline": "trained on true labels",
 }
+ALWAYS = {"ndcg", "dcg", "precision", "recall", "mrr", "average_rank"}
+"""Metrics that every result on judgements has."""
 SPLITS_IN_WORDS = {"test": "test queries", "train": "training queries"}
 KNOWN_HOW = {
     "exact": "production's exposure is computed from its scores",
@@ -36,7 +38,7 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
                 f"NDCG is the mean over the {n:,} of {queries:,} test queries with judgements."
             )
         yield from _gap(result)
-        if "blend" in result:  # looked at once more, so in detail
+        if "blend" in result or _asked(result):  # looked at once more, so in detail
             yield _more_metrics(result)
     if "off_policy" in result and (not judged or result.get("assumptions")):
         found = result["off_policy"]
@@ -125,6 +127,12 @@ def _more_metrics(result: Mapping[str, Any]) -> Table:
             row = (_number(values.get(name)) for values in metrics.values())
             table.add_row(name.replace("_", " "), *row)
     return table
+
+
+def _asked(result: Mapping[str, Any]) -> bool:
+    """Whether there are metrics beside those that are always there."""
+    names = {name.partition("@")[0] for name in result["metrics"]["policy"]}
+    return not {name.removeprefix("train_") for name in names} <= ALWAYS
 
 
 def _number(value: float | None) -> str:

@@ -12,14 +12,13 @@ from pydantic import BeforeValidator, Field
 from cltr.errors import OptionError, UsageError
 from cltr.experiment.config import (
     TABLES,
-    Choice,
     RunConfig,
     parse_assignments,
     parse_value,
     read_toml,
     resolve,
 )
-from cltr.options import Options
+from cltr.options import Choice, Options
 
 SKYLINE = "skyline"
 """The name of the cells that learn from judgements; no method may take it."""

@@ -81,3 +81,16 @@ def test_a_loss_that_is_none(refused, loss):
 
 def test_data_that_is_not_there(refused, run):
     assert refused("evaluate", "run", "--data", "none.h5", code=1) == "none.h5: no such file"
+
+
+def test_further_metrics_are_reported_when_asked_for(cltr, train, refused):
+    words = ["-o", "evaluation.metrics=err", "--out", "run"]
+    result = train(*words)
+    assert 0 < result["metrics"]["policy"]["err@5"] < 1
+    assert 0 < result["metrics"]["production"]["train_err@5"] < 1
+    done = cltr("evaluate", "run", "--metric", "rbp", "--metric", "err")
+    assert "rbp@5" in done.stdout
+    assert "err@5" in done.stdout
+    assert refused("evaluate", "run", "--metric", "rpb", code=2).startswith(
+        "no metric named 'rpb'; installed: err (cltr "
+    )

@@ -7,9 +7,10 @@ import pytest
 
 from cltr.errors import CltrError, UnsupportedError, UsageError
 from cltr.experiment.components import build, compose
-from cltr.experiment.config import Choice, resolve
+from cltr.experiment.config import resolve
 from cltr.experiment.experiment import Experiment
 from cltr.interfaces import RewardFunction
+from cltr.options import Choice
 from cltr.plugins import registry
 from cltr.testing import tiny_dataset
 
