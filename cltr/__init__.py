@@ -18,6 +18,7 @@ _PUBLIC = {
     "Scorer": "interfaces",
     "LogReader": "interfaces",
     "Metric": "extensions",
+    "Exporter": "extensions",
     "DataLayout": "extensions",
     "LogQuestion": "extensions",
     "Command": "extensions",

@@ -59,6 +59,13 @@ def cltr_metrics() -> list[type[Any]]:
 
 
 @hookimpl
+def cltr_exporters() -> list[type[Any]]:
+    from cltr.training.json_export import JsonExporter
+
+    return [JsonExporter]
+
+
+@hookimpl
 def cltr_data_layouts() -> list[type[Any]]:
     from cltr.data.well_known import Istella, IstellaS, Letor4, Mslr10k, Mslr30k, Yahoo
 

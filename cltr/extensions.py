@@ -7,9 +7,11 @@ from a hook (``cltr.hookspecs``).
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from cltr.documents import Documents, State
 from cltr.errors import DataError
 from cltr.interfaces import Component
 from cltr.types import Floats
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import click
 
     from cltr.checks import Evidence, Finding
+    from cltr.data.normalization import Normalization
     from cltr.policies.on_dataset import AppliedPolicy
 
 SplitFiles: TypeAlias = Mapping[str, Sequence[Path]]
@@ -40,6 +43,43 @@ class Metric(Component, ABC):
                 any weights of ranks, ``[docs]``; ``policy.first_weights(chosen, rank_weights)``
                 the expected weight of the first of some documents, ``[queries]`` or None.
             top_k: the cut.
+        """
+
+
+@dataclass(frozen=True)
+class TrainedRanker:
+    """What is known of a run's learned ranker, for other systems."""
+
+    scorer: str
+    """Name of the scorer."""
+    state: State
+    """The model's arrays by name: all that its scores depend on."""
+    n_features: int
+    policy: str
+    """How rankings come from scores in the run: ``plackett-luce`` draws them, for example."""
+    top_k: int
+    normalization: "Normalization | None" = None
+    """How the features that the model was trained on came from raw ones."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """Run, data and versions that it comes from."""
+
+
+class Exporter(Component, ABC):
+    """Writes a learned ranker in a format that another system reads."""
+
+    suffix: ClassVar[str]
+    """How its files end, such as ``.json``."""
+
+    @abstractmethod
+    def write(self, ranker: TrainedRanker, path: Path) -> None:
+        """Write one file; ``UnsupportedError`` in one line for a ranker that it cannot express."""
+
+    @abstractmethod
+    def scores(self, path: Path, documents: Documents) -> Floats:
+        """Scores that the written file gives to documents, ``[docs]``.
+
+        ``cltr export`` compares them with the run's own, and keeps the file only if they agree.
+        Read the file as its users would: compute nothing from what :meth:`write` was given.
         """
 
 

@@ -45,6 +45,11 @@ def cltr_metrics() -> list[type[Any]]:  # type: ignore[empty-body]
 
 
 @hookspec
+def cltr_exporters() -> list[type[Any]]:  # type: ignore[empty-body]
+    """Return a list of ``Exporter`` classes."""
+
+
+@hookspec
 def cltr_data_layouts() -> list[type[Any]]:  # type: ignore[empty-body]
     """Return a list of ``DataLayout`` classes."""
 

@@ -9,7 +9,7 @@ A plugin's whole test file is three lines::
 Each check raises ``AssertionError`` with one sentence on what is wrong.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -19,9 +19,9 @@ import numpy as np
 from cltr.clicks.models import TrustBias
 from cltr.clicks.simulation import simulate_statistics
 from cltr.documents import Batch, Documents, ModelSetup
-from cltr.errors import DataError
+from cltr.errors import DataError, UnsupportedError
 from cltr.exposure.exposure import exact_exposure
-from cltr.extensions import Command, DataLayout, LogQuestion, Metric
+from cltr.extensions import Command, DataLayout, Exporter, LogQuestion, Metric, TrainedRanker
 from cltr.interfaces import (
     ClickModel,
     Component,
@@ -420,6 +420,52 @@ def check_metric(metric: Metric) -> None:
         unseen = replace(data, highest_grade=data.highest_grade, features=data.features * 0)
         same = metric.values(ScoredPolicy(unseen, data.labels, Deterministic()), top_k=TOP_K)
         _demand(same is not None and np.array_equal(same, best), "it depends on features")
+
+
+def check_exporter(exporter: Exporter, *, scorers: Sequence[str] = ("linear", "mlp")) -> None:
+    """What is written ranks documents as the model does, and is all that reading needs.
+
+    Args:
+        exporter: the exporter.
+        scorers: those of the core that it can export; it must refuse ``table``, which has one
+            number per document, in one line.
+    """
+    from tempfile import TemporaryDirectory
+
+    from cltr.plugins import registry
+
+    _check_component(exporter)
+    _demand(exporter.suffix.startswith("."), f"suffix {exporter.suffix!r} does not begin with .")
+    data = tiny_dataset()
+    setup, documents = ModelSetup(data.n_features, data.n_documents), Documents.of(data)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"ranker{exporter.suffix}"
+        for name in scorers:
+            model = registry().create("scorer", name).build(setup, seed=3)
+            ranker = TrainedRanker(name, model.state(), data.n_features, "plackett-luce", TOP_K)
+            exporter.write(ranker, path)
+            _demand(path.is_file(), "write does not write the file that it was given")
+            own, found = model.scores(documents), type(exporter)().scores(path, documents)
+            _demand(found.shape == own.shape, "scores are not one number per document")
+            gaps = np.diff(own)[np.diff(data.lists.owners) == 0]
+            found_gaps = np.diff(found)[np.diff(data.lists.owners) == 0]
+            _demand(
+                np.allclose(found_gaps, gaps, atol=1e-4 * np.ptp(own)),
+                f"'{name}': the written file scores documents otherwise than the model",
+            )
+            path.unlink()
+        _demand(_refuses_a_table(exporter, setup, path), "a ranker of another kind is not refused")
+
+
+def _refuses_a_table(exporter: Exporter, setup: ModelSetup, path: Path) -> bool:
+    from cltr.plugins import registry
+
+    state = registry().create("scorer", "table").build(setup, seed=3).state()
+    try:
+        exporter.write(TrainedRanker("table", state, 0, "plackett-luce", TOP_K), path)
+    except UnsupportedError as error:
+        return "\n" not in str(error)
+    return False
 
 
 def check_data_layout(layout: DataLayout, folder: Path, *, n_files: int) -> None:

@@ -19,6 +19,7 @@ COMMANDS = {
     "compare": "Compare methods over numbers of interactions, seeds and users.",
     "reproduce": "Make a figure of the paper on any data set.",
     "data": "Import queries, documents and features, or look at a data set.",
+    "export": "Write the learned ranker of a run for another system.",
     "plugins": "Show installed plugins, or start a new one.",
 }
 HELP = {"-h", "--help", "--version"}

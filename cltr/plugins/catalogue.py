@@ -19,6 +19,7 @@ ROLES: dict[str, tuple[str, type[interfaces.Component]]] = {
     "scorer": ("cltr_scorers", interfaces.Scorer),
     "log-reader": ("cltr_log_readers", interfaces.LogReader),
     "metric": ("cltr_metrics", extensions.Metric),
+    "exporter": ("cltr_exporters", extensions.Exporter),
     "data-layout": ("cltr_data_layouts", extensions.DataLayout),
     "finding": ("cltr_findings", extensions.LogQuestion),
     "command": ("cltr_commands", extensions.Command),

@@ -172,6 +172,11 @@ def _metric(found: Any, policy: Any, *, top_k: int) -> str:
     return numbers(found, judged.shape)
 
 
+def _exported(found: Any, path: Any, documents: Documents) -> str:
+    del path
+    return numbers(found, (len(documents),))
+
+
 def _sql(found: Any, *arguments: Any) -> str:
     del arguments
     return "" if isinstance(found, str) else f"must be a SQL query, got {_named(found)}"
@@ -225,6 +230,7 @@ CHECKS: dict[type[Any], dict[str, Check]] = {
     interfaces.Ranker: {"gradient": _gradient},
     interfaces.LogReader: {"select": _sql},
     extensions.Metric: {"values": _metric},
+    extensions.Exporter: {"write": _anything, "scores": _exported},
     extensions.DataLayout: {"find": _anything},
     extensions.LogQuestion: {"ask": _anything},
     extensions.Command: {"build": _anything},
