@@ -158,18 +158,19 @@ def _make_dataset(
 
 
 def _merge(paths: Sequence[Path], out: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Add up log files, which are taken as they are."""
+    """Add up log files, whole parts of which may be left out."""
     if not all(path.suffix == ".h5" for path in paths):
         raise UsageError("give log files (.h5) to merge, or files to ingest, not both")
     defaults = {name: one.default for name, one in inspect.signature(ingest).parameters.items()}
-    free = ("source", "out", "progress", "reader")
+    free = ("source", "out", "progress", "reader", "start", "until", "on")
     asked = [*given["reader"]]
     asked += [key for key in given if key not in free and not _same(given[key], defaults[key])]
     if asked:
         raise UsageError(
             f"--{asked[0].replace('_', '-')}: log files are merged as they are; leave it out"
         )
-    return merge_files(paths, out)
+    window = Window(str(given["start"] or ""), str(given["until"] or ""))
+    return merge_files(paths, out, window=window, actions=parse_actions(flat(given["on"])))
 
 
 def _same(value: Any, default: Any) -> bool:

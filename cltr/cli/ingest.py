@@ -16,8 +16,9 @@ COLUMNS = {
     "clicks": "List form: the clicks on them.",
     "score": "Production's score of the document.",
     "propensity": "Production's probability to show it there.",
-    "user": "Who it was.",
-    "time": "When it was.",
+    "logger": "Policy that served it, where several policies served the log.",
+    "user": "User id.",
+    "time": "Time of the interaction.",
 }
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cltr.checks.contradiction import contradiction
-from cltr.errors import DataError, UsageError
+from cltr.errors import DataError, OptionError, UnsupportedError, UsageError
+from cltr.experiment.components import compose
 from cltr.experiment.config import RunConfig
 from cltr.exposure.production_ranker import (
     LARGEST_MISFIT,
@@ -42,16 +43,36 @@ class RunLog:
 def fit_to_log(config: RunConfig) -> RunConfig:
     """What one did not ask for, as the log needs it.
 
-    No more ranks than it shows; and a score per document where it stands alone, without features.
+    As many ranks as the log shows and the click model has values for, ten at most; and a score per
+    document where the log stands alone, without features.
     """
     if not config.log:
         return config
     shown, alone = shape_of(Path(config.log))
-    fitting: dict[str, Any] = {"top_k": min(config.top_k, shown)}
-    if alone:
-        fitting["scorer"] = Choice(name=TableScorer.name)
     asked = config.model_fields_set
-    return config.model_copy(update={k: v for k, v in fitting.items() if k not in asked})
+    fitting: dict[str, Any] = {}
+    if "top_k" not in asked:
+        fitting["top_k"] = _known_ranks(compose(config).click_model, min(shown, USUAL_RANKS))
+    if alone and "scorer" not in asked:
+        fitting["scorer"] = Choice(name=TableScorer.name)
+    return config.model_copy(update=fitting)
+
+
+USUAL_RANKS = 10
+"""Ranks of a log that a run is about, unless one asks for another number."""
+
+
+def _known_ranks(click_model: ClickModel, most: int) -> int:
+    """The most ranks, up to a bound, for which a click model has values."""
+    for top_k in range(most, 1, -1):
+        try:
+            click_model.affine(top_k)
+        except OptionError:
+            continue
+        except UnsupportedError:  # it has no values by rank
+            return most
+        return top_k
+    return 1
 
 
 def own_data(config: RunConfig) -> Dataset | None:
@@ -90,6 +111,9 @@ def open_run_log(config: RunConfig, dataset: Dataset, click_model: ClickModel) -
         notes += [note] if note else []
     production = _production(path, log, scores, dataset, way, simulated=simulated)
     notes += _notes(log, production, click_model, where, path)
+    shown = statistics["train"].top_k
+    if config.top_k < shown and not simulated:
+        notes.append(f"the run is about the first {config.top_k} of the log's {shown} ranks")
     users = log.description.get("users")
     return RunLog(production, statistics, users, tuple(notes), simulated)
 
@@ -127,10 +151,21 @@ def _production(
                 f"{path}: has no logged propensities; name their column when ingesting "
                 "(--propensity-column), or use --exposure counted"
             )
-        return Production(scores, rank_distribution=log.propensities, source="logged")
+        return Production(
+            scores,
+            rank_distribution=log.propensities,
+            by_part=log.part_propensities,
+            source="logged",
+        )
     if way == "counted" and (scores is None or not simulated):
         counted = count_rank_distribution(dataset, dict(log.statistics))
-        return Production(scores, rank_distribution=counted, source="counted")
+        by_part = {}
+        if "loggers" in log.description and log.lists is not None:  # their shares differ by part
+            by_part = {
+                split: count_rank_distribution(dataset, {split: part})
+                for split, part in log.statistics.items()
+            }
+        return Production(scores, rank_distribution=counted, by_part=by_part, source="counted")
     if scores is None:
         raise DataError(
             f"{path}: has no production scores; give them with --production FILE, or use "
@@ -155,6 +190,9 @@ def _notes(
     yield f"clicks follow the click model '{click_model.name}'" + (
         f". They contradict it: {wrong}. Fit one: cltr fit --log {path}" if wrong else ""
     )
+    if log.description.get("loggers"):
+        names = ", ".join(f"'{name}'" for name in log.description["loggers"])
+        yield f"production is a mixture of {names}, by their shares of each query's traffic"
     if log.description.get("single_impressions"):
         yield "impressions were logged one by one: lists are the fewest that can hold them"
     if log.lists is not None:

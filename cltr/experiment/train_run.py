@@ -1,10 +1,11 @@
 """A run in its folder, from clicks to a result; and on from where it was interrupted."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cltr.errors import CltrError, UsageError
+from cltr.errors import CltrError, UnsupportedError, UsageError
 from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import RunConfig
@@ -35,6 +36,7 @@ def train(
     """A new run, in ``out`` or in the next folder below ``runs/``."""
     config = fit_to_log(config)
     components = compose(config)
+    _check_ranks(config, components)
     config, dataset = open_data(config)
     folder = RunFolder.create(out, label=f"{components.estimator.name}-{components.reward.name}")
     config = resolved(config, components)
@@ -46,6 +48,16 @@ def train(
         if not folder.checkpoint.exists:  # nothing to go on from: leave nothing in the way
             folder.discard()
         raise
+
+
+def _check_ranks(config: RunConfig, components: Components) -> None:
+    """Refuse more ranks than the click models have values for, before any work."""
+    for model in {
+        components.click_model,
+        components.click_model if config.log else components.users,
+    }:
+        with suppress(UnsupportedError):  # a model that is not affine says so where it matters
+            model.affine(config.top_k)
 
 
 def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Where only counts are known, it still has expected weights, so exposure and cert
 there are scores whose Plackett-Luce policy has the same weights, to start training from.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,12 +30,17 @@ class Production:
     policy: Policy = field(default_factory=PlackettLuce)
     rank_distribution: Floats | None = None
     """P(rank(d) = k) of all documents, ``[docs, K]``, where that is what is known."""
+    by_part: Mapping[str, Floats] = field(default_factory=dict)
+    """P(rank(d) = k) of the documents of a part of the log, ``[docs, K]``, where several policies
+    served the log and their shares of the traffic differ by part."""
     source: str = "exact"
     """How exposure is known: ``exact``, ``logged`` propensities, or ``counted``."""
 
     def on(self, dataset: Dataset, split: str) -> ScoredPolicy | CountedPolicy:
         """The policy on one split."""
         rows, part = dataset.documents_of(split), dataset.part(split)
+        if split in self.by_part:
+            return CountedPolicy(part, self.by_part[split])
         if self.rank_distribution is not None:
             return CountedPolicy(part, self.rank_distribution[rows])
         if self.scores is None:

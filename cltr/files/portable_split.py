@@ -33,6 +33,12 @@ def share_sql(id: str, *, seed: int = 1) -> str:
         >>> duckdb.execute(f"SELECT {share_sql('id')} FROM (SELECT 'tea' AS id)").fetchone()[0]
         0.43291991925798357
     """
-    return (
-        f"('0x' || substr(md5('{seed}:' || ({id})::VARCHAR), 1, 8))::UBIGINT / {BUCKETS}.0::DOUBLE"
-    )
+    return f"('0x' || substr({digest_sql(id, seed=seed)}, 1, 8))::UBIGINT / {BUCKETS}.0::DOUBLE"
+
+
+def digest_sql(id: str, *, seed: int = 1) -> str:
+    """SQL of the whole digest: as text it is below ``f"{round(share * BUCKETS):08x}"`` for a share.
+
+    Comparing digits is cheaper than making numbers of them.
+    """
+    return f"md5('{seed}:' || ({id})::VARCHAR)"

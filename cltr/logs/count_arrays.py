@@ -245,27 +245,6 @@ def _fewest_displays(impressions: Integers, offsets: Integers) -> Integers:
     return fewest
 
 
-def propensities_of(tally: Tally, found: Assembled) -> Floats | None:
-    r"""Probability to show a document at a rank, ``[docs, K]``, from logged propensities.
-
-    The harmonic mean over the impressions there: where propensities p depend on a context x,
-    :math:`E[1/p(x) \mid \text{shown}] = 1/P`. 0 where nothing was logged.
-    """
-    if "propensity" not in tally.columns:
-        return None
-    cells = arrays(
-        tally.connection,
-        "SELECT pair, rank - 1 AS rank, count(*) / sum(1 / propensity) AS chance FROM "
-        f"{tally.table} WHERE {tally.usable} AND propensity > 0 AND propensity <= 1 GROUP BY ALL",
-    )
-    rows = found.places.find(np.asarray(cells["pair"], np.uint64))
-    result = np.zeros((found.lists.n_documents, tally.top_k))
-    known = rows >= 0
-    ranks, chances = np.asarray(cells["rank"]), np.asarray(cells["chance"])
-    result[rows[known], ranks[known]] = chances[known]
-    return result
-
-
 def scores_of(tally: Tally, found: Assembled) -> Floats | None:
     """Logged scores, ``[docs]``, if there is one and the same of every document."""
     if "score" not in tally.columns:

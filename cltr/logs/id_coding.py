@@ -70,14 +70,14 @@ class Tally:
     @property
     def context(self) -> dict[str, str]:
         """Columns that are kept with interactions: their names, and what they are in tables."""
-        known = (*REQUIRED, "session", "score", "propensity", FILE_PART)
+        known = (*REQUIRED, "session", "score", "propensity", "logger", FILE_PART)
         names = [name for name in self.columns if name not in known]
         return {name: quoted(name if name in _OWN else f"context:{name}") for name in names}
 
     @property
     def coded_columns(self) -> list[str]:
         """Columns of ``coded`` beside those that it always has."""
-        known = [name for name in ("propensity", "score") if name in self.columns]
+        known = [name for name in ("propensity", "score", "logger") if name in self.columns]
         kept = self.context if self.keeps_context else {}
         times = ['"time"'] if "time" in self.columns and "time" not in kept else []
         return [*known, *times, *kept.values()]
@@ -161,6 +161,8 @@ class Tally:
         for name in ("score", "propensity"):
             if name in self.columns:
                 chosen[name] = f"try_cast({name} AS DOUBLE)"
+        if "logger" in self.columns:
+            chosen["logger"] = "logger"
         if self.numbered:
             chosen["line"] = "rowid + 1"
         if "time" in self.columns:
@@ -168,7 +170,8 @@ class Tally:
         for name, column in self.context.items():
             chosen[column] = self.time if name == "time" else quoted(name)
         listed = ", ".join(f"{sql} AS {name}" for name, sql in chosen.items())
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW rows AS SELECT {listed} FROM raw")
+        given = self.split.drawn(self.columns, more=", rowid" if self.numbered else "")
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW rows AS SELECT {listed} FROM {given}")
 
     def _choose_ranks(self) -> None:
         """As many as there are, or as one asked for."""

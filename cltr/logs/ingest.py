@@ -29,17 +29,18 @@ from cltr.logs.count_arrays import (
     Assembled,
     count_alone,
     count_on,
-    propensities_of,
     scores_of,
     statistics_of,
     why_no_match,
 )
+from cltr.logs.digests import digests_of
 from cltr.logs.id_coding import Tally
 from cltr.logs.interactions import interactions
 from cltr.logs.list_reader import ListReader
 from cltr.logs.log_file import LogFile, write_log, write_sessions
 from cltr.logs.log_lists import shared_splits
 from cltr.logs.log_report import report
+from cltr.logs.logged_chances import logged_chances
 from cltr.logs.problems import Problems
 from cltr.logs.readers import LongReader
 from cltr.logs.score_files import create_scores, match_scores
@@ -116,7 +117,7 @@ def ingest_log(
         log = assemble(tally, source, dataset, found)
         described = _describe(tally, source, files, options, log, found)
         notes = _notes(tally, source, dataset, log.statistics)
-        log = replace(log, description=described | {"notes": notes})
+        log = replace(log, description={**log.description, **described, "notes": notes})
         if options.sessions:
             _write_interactions(tally, out, log, found)
         else:
@@ -211,17 +212,23 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
     _check_first_clicks(tally, statistics)
     if dataset is None:
         lists = replace(lists, splits=shared_splits(lists.n_queries, tested="test" in statistics))
-    scores = scores_of(tally, found)
+    scores = None if "logger" in tally.columns else scores_of(tally, found)
     if source.production is not None:
         scores = match_scores(tally.connection, source.production, lists)
+    chances = logged_chances(tally, found)
     shown = sum(int((part.impressions.sum(-1) > 0).sum()) for part in _apart(statistics, found))
     tally.problems.found("unshown-documents", _listed(found, statistics) - shown)
+    digests, made_of = digests_of(tally)
+    described: dict[str, Any] = {"loggers": chances.loggers} if chances.loggers else {}
     return LogFile(
         statistics,
         scores,
         fingerprint=lists.fingerprint,
         lists=None if dataset is not None else lists,
-        propensities=propensities_of(tally, found),
+        propensities=chances.whole,
+        part_propensities=chances.by_part,
+        description=described | ({"digests": made_of} if made_of else {}),
+        digests=digests,
     )
 
 

@@ -37,6 +37,7 @@ def _members(split: str) -> dict[str, Member]:
         f"{split}/clicks": Member("<i8", (docs, "ranks")),
         f"{split}/displays": Member("<i8", (queries,)),
         f"{split}/offsets": Member("<i8", (f"{queries}+1",)),
+        f"{split}/propensities": Member("<f8", (docs, "ranks")),
         f"{split}/sessions/queries": Member("<i8", (rows,)),
         f"{split}/sessions/documents": Member("<i8", (rows, "ranks")),
         f"{split}/sessions/clicks": Member("|b1", (rows, "ranks")),
@@ -47,10 +48,12 @@ def _members(split: str) -> dict[str, Member]:
 _EXTRAS = {
     "scores": Member("<f8", ("documents",)),
     "propensities": Member("<f8", ("documents", "ranks")),
+    "digests": Member("<u8", ("digests",)),
 }
 _TEST = _members("test")
 MEMBERS = _members("train") | _members("valid") | _TEST | LISTS | _EXTRAS
-OPTIONAL = [name for name in MEMBERS if "/sessions/" in name] + [*_TEST, *LISTS, *_EXTRAS]
+_IF_KEPT = [name for name in MEMBERS if "/sessions/" in name or name.endswith("/propensities")]
+OPTIONAL = [*_IF_KEPT, *_TEST, *LISTS, *_EXTRAS]
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,10 @@ class LogFile:
     """The log's own lists, without features or judgements; None if it lies on a data set."""
     propensities: Floats | None = None
     """Logged probabilities to show a document at a rank, ``[docs, K]``; 0 where none is logged."""
+    part_propensities: Mapping[str, Floats] = field(default_factory=dict)
+    """The same by part, where several policies served the log and their shares differ by part."""
+    digests: NDArray[np.uint64] | None = None
+    """The smallest digests of interactions (:mod:`cltr.logs.digests`); None if none are known."""
 
 
 def write_log(path: Path, log: LogFile) -> None:
@@ -118,7 +125,9 @@ def _write_frame(file: h5py.File, log: LogFile) -> None:
     write_attributes(
         file, description=json.dumps(dict(log.description)), fingerprint=log.fingerprint
     )
-    for name, values in (("scores", log.scores), ("propensities", log.propensities)):
+    extras = {name: getattr(log, name) for name in _EXTRAS}
+    extras |= {f"{split}/propensities": part for split, part in log.part_propensities.items()}
+    for name, values in extras.items():
         if values is not None:
             file[name] = values
     if log.lists is not None:
@@ -178,6 +187,12 @@ def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
             attribute(file, "fingerprint", str, path=path, default=""),
             read_lists(path, file),
             file["propensities"][...] if "propensities" in file else None,
+            {
+                split: file[f"{split}/propensities"][...]
+                for split in statistics
+                if f"{split}/propensities" in file
+            },
+            file["digests"][...] if "digests" in file else None,
         )
     for split, part in statistics.items():
         _check_counts(path, split, part)
@@ -217,9 +232,10 @@ def _description(path: Path, file: h5py.File) -> dict[str, Any]:
 def _check_extras(path: Path, log: LogFile) -> None:
     if log.scores is not None and not np.isfinite(log.scores).all():
         raise DataError(f"{path}: 'scores' has NaN or infinite values")
-    chances = log.propensities
-    if chances is not None and not ((chances >= 0) & (chances <= 1)).all():
-        raise DataError(f"{path}: 'propensities' has values outside [0, 1]")
+    given = [log.propensities, *log.part_propensities.values()]
+    for chances in given:
+        if chances is not None and not ((chances >= 0) & (chances <= 1)).all():
+            raise DataError(f"{path}: 'propensities' has values outside [0, 1]")
 
 
 def _check_counts(path: Path, split: str, statistics: ClickStatistics) -> None:
@@ -289,6 +305,12 @@ def has_sessions(path: Path) -> bool:
     """Whether the log keeps the interactions themselves."""
     with _open(path) as file:
         return all(f"{split}/sessions" in file for split in LOGGED_SPLITS)
+
+
+def context_names(path: Path) -> set[str]:
+    """Names of the columns that are kept with the interactions."""
+    with _open(path) as file:
+        return set(file["train/sessions"].get("context", {}))
 
 
 def read_statistics(

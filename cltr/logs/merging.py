@@ -1,9 +1,9 @@
 """Log files of several days or machines into one: counts add up, by query and document."""
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,24 @@ from numpy.typing import NDArray
 
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import keep_inputs
-from cltr.logs.log_file import LogFile, open_log, write_log
+from cltr.logs.digests import Digests, shared_share, together
+from cltr.logs.log_file import (
+    INTERACTIONS_AT_ONCE,
+    LogFile,
+    context_names,
+    has_sessions,
+    open_log,
+    read_sessions,
+    write_log,
+    write_sessions,
+)
 from cltr.logs.log_lists import lists_of_log
 from cltr.logs.log_report import report
-from cltr.logs.problems import PROBLEMS
-from cltr.types import LOG_PARTS, ClickStatistics, Dataset, Floats, Integers
+from cltr.logs.merged_description import describe, missing_tests
+from cltr.logs.problems import Problems
+from cltr.logs.time_units import new_parts
+from cltr.logs.time_windows import Window
+from cltr.types import LOG_PARTS, ClickLog, ClickStatistics, Dataset, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -32,19 +45,33 @@ class _Union:
     top_k: int
 
 
-def merge_files(paths: Sequence[Path], out: Path) -> dict[str, Any]:
-    """Add up log files into one, part by part; returns a report.
+def merge_files(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    window: Window | None = None,
+    actions: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Add up log files into one; returns a report.
 
     Args:
         paths: logs from ``cltr ingest``, all standing alone or all on one data set.
-        out: the log file to write; it holds counts, not interactions.
+        out: the log file to write; it holds interactions if all logs do.
+        window: times between which parts of logs are kept.
+        actions: what to do about problems, by name.
     """
     began = time.perf_counter()
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a log file is named twice; its clicks would count twice")
     keep_inputs(out, paths)
-    log = merge_logs([open_log(path) for path in paths], names=[str(path) for path in paths])
-    write_log(out, log)
+    logs, names = [open_log(path) for path in paths], [str(path) for path in paths]
+    merged = _Merger(logs, names, window or Window(), actions or {})
+    log = merged.log()
+    if all(has_sessions(path) for path in paths):
+        log = replace(log, description={**log.description, "sessions": True})
+        _write_interactions(out, log, merged, paths)
+    else:
+        write_log(out, log)
     return report(log, out, seconds=time.perf_counter() - began)
 
 
@@ -52,14 +79,82 @@ def merge_logs(logs: Sequence[LogFile], *, names: Sequence[str] = ()) -> LogFile
     """One log with the counts of all.
 
     Documents are matched by query and document id. Scores are kept if all logs have them and
-    agree; propensities become harmonic means over impressions, as if all had been ingested at once.
+    agree; propensities are mixed by each query's traffic, as if all had been ingested at once.
     There is a test part if any log has one; the description says which logs have none.
 
     Args:
         logs: all of one kind.
         names: what to call them in errors.
     """
-    names = names or [f"log {number}" for number in range(1, len(logs) + 1)]
+    called = names or [f"log {number}" for number in range(1, len(logs) + 1)]
+    return _Merger(logs, called, Window(), {}).log()
+
+
+class _Merger:
+    """Several logs, what their parts become, and where their documents lie in the merged one."""
+
+    def __init__(
+        self,
+        logs: Sequence[LogFile],
+        names: Sequence[str],
+        window: Window,
+        actions: Mapping[str, str],
+    ) -> None:
+        _check_alike(logs, names)
+        self.logs, self.names = logs, names
+        self.problems = Problems(names[0], actions)
+        self.digests, self.digest_note = _merge_digests(logs, names, self.problems)
+        self.parts = new_parts(logs, names, window)
+        self.union = _unite(logs, set(self.parts.values()))
+
+    def log(self) -> LogFile:
+        """The merged log; its counts, not its interactions."""
+        logs, union = self.logs, self.union
+        scores, varying = _merge_scores(logs, union)
+        statistics = {split: self.add(split) for split in union.offsets}
+        described = describe(logs, self.parts, union.top_k, varying)
+        described["problems"] += self.problems.table()
+        described["n_interactions"] = statistics["train"].n_interactions
+        notes = [*missing_tests(logs, self.names), *self.digest_note]
+        kinds = {"digests": logs[0].description["digests"]} if self.digests is not None else {}
+        return LogFile(
+            statistics,
+            scores,
+            described | kinds | {"notes": notes},
+            logs[0].fingerprint if union.lists is None else union.lists.fingerprint,
+            union.lists,
+            mix_propensities(self, LOG_PARTS),
+            {
+                split: part
+                for split in statistics
+                if (part := self._part_chances(split)) is not None
+            },
+            self.digests,
+        )
+
+    def sources(self, split: str) -> list[tuple[int, str]]:
+        """Logs, by number, and their parts that become a part of the merged log."""
+        return [key for key, part in self.parts.items() if part == split]
+
+    def add(self, split: str) -> ClickStatistics:
+        """Counts of one part of the merged log."""
+        union, offsets = self.union, self.union.offsets[split]
+        impressions = np.zeros((int(offsets[-1]), union.top_k), np.int64)
+        clicks, displays = np.zeros_like(impressions), np.zeros(len(offsets) - 1, np.int64)
+        for number, part in self.sources(split):
+            counts, rows = self.logs[number].statistics[part], union.documents[part][number]
+            impressions[rows, : counts.top_k] += counts.impressions
+            clicks[rows, : counts.top_k] += counts.clicks
+            displays[union.queries[part][number]] += counts.displays
+        return ClickStatistics(impressions, clicks, displays, offsets)
+
+    def _part_chances(self, split: str) -> Floats | None:
+        if not any(log.part_propensities for log in self.logs):
+            return None
+        return mix_propensities(self, (split,))
+
+
+def _check_alike(logs: Sequence[LogFile], names: Sequence[str]) -> None:
     for log, name in zip(logs, names, strict=True):
         if "format" not in log.description:
             raise DataError(f"{name}: is simulated; only ingested logs are merged")
@@ -70,29 +165,76 @@ def merge_logs(logs: Sequence[LogFile], *, names: Sequence[str] = ()) -> LogFile
             )
         if log.lists is None and log.fingerprint != logs[0].fingerprint:
             raise DataError(f"{names[0]} and {name}: lie on different data sets")
-    union = _unite(logs)
-    scores, varying = _merge_scores(logs, union)
-    return LogFile(
-        {split: _add(logs, union, split) for split in union.offsets},
-        scores,
-        _describe(logs, union.top_k, varying) | {"notes": _notes(logs, names)},
-        logs[0].fingerprint if union.lists is None else union.lists.fingerprint,
-        union.lists,
-        _merge_propensities(logs, union),
+
+
+def _merge_digests(
+    logs: Sequence[LogFile], names: Sequence[str], problems: Problems
+) -> tuple[Digests | None, list[str]]:
+    """Refuse logs that share interactions, as far as that can be told."""
+    given = [log.digests for log in logs if log.digests is not None]
+    kinds = {log.description.get("digests") for log in logs}
+    if len(given) < len(logs) or len(kinds) > 1:
+        unknown = "it is not known whether these logs share interactions"
+        return None, [unknown] if len(logs) > 1 else []
+    for (i, one), (j, other) in combinations(enumerate(given), 2):
+        shared, share = shared_share(one, other)
+        size = min(sum(p.n_interactions for p in logs[k].statistics.values()) for k in (i, j))
+        problems.found(
+            "shared-interactions",
+            round(share * size) if shared else 0,
+            of=size,
+            example=lambda i=i, j=j: f"those of {names[i]} and {names[j]}",  # type: ignore[misc]
+            hint=lambda: _SHARED,
+        )
+    return together(given), []
+
+
+_SHARED = (
+    "ingest their files together, so that repeated rows count once, or apart with --from and "
+    "--until; if session ids come again, name what tells them apart as another --session-column"
+)
+
+
+def _write_interactions(out: Path, log: LogFile, merged: _Merger, paths: Sequence[Path]) -> None:
+    """Interactions with the context that all logs have."""
+    names = set.intersection(*(context_names(path) for path in paths))
+
+    def chunks(split: str) -> Iterator[ClickLog]:
+        for number, part in merged.sources(split):
+            for chunk in read_sessions(paths[number], part, chunk=INTERACTIONS_AT_ONCE):
+                context = {name: chunk.context[name] for name in sorted(names)}
+                yield replace(_moved(chunk, merged.union, part, number), context=context)
+
+    write_sessions(
+        out,
+        log,
+        {split: (part.n_interactions, chunks(split)) for split, part in log.statistics.items()},
+        merged.union.offsets,
     )
 
 
-def _unite(logs: Sequence[LogFile]) -> _Union:
+def _moved(chunk: ClickLog, union: "_Union", part: str, number: int) -> ClickLog:
+    """Interactions with the rows of the merged log's documents."""
+    rows = np.append(union.documents[part][number], -1)  # -1 stays what it is
+    missing = union.top_k - chunk.top_k
+    documents = np.pad(rows[chunk.documents], ((0, 0), (0, missing)), constant_values=-1)
+    clicks = np.pad(chunk.clicks, ((0, 0), (0, missing)))
+    queries = union.queries[part][number][chunk.queries]
+    return ClickLog(queries, documents, clicks, {})
+
+
+def _unite(logs: Sequence[LogFile], kept: Collection[str]) -> _Union:
     top_k = max(part.top_k for log in logs for part in log.statistics.values())
     parts = {split: part for log in reversed(logs) for split, part in log.statistics.items()}
     splits = [split for split in LOG_PARTS if split in parts]
+    wanted = [split for split in LOG_PARTS if split in kept]
     alone = [log.lists for log in logs if log.lists is not None]
     if not alone:
         return _Union(
             None,
             {s: [np.arange(len(parts[s].displays))] * len(logs) for s in splits},
             {s: [np.arange(len(parts[s].impressions))] * len(logs) for s in splits},
-            {s: parts[s].offsets for s in splits},
+            {s: parts[s if s in parts else splits[0]].offsets for s in wanted},
             top_k,
         )
     query_ids, queries = _numbered([lists.query_ids for lists in alone])
@@ -110,13 +252,13 @@ def _unite(logs: Sequence[LogFile]) -> _Union:
         query_ids,
         names[pairs % len(names)],
         name=alone[0].name,
-        tested="test" in splits,
+        tested="test" in wanted,
     )
     return _Union(
         united,
         dict.fromkeys(splits, queries),
         dict.fromkeys(splits, documents),
-        dict.fromkeys(splits, offsets),
+        dict.fromkeys(wanted, offsets),
         top_k,
     )
 
@@ -126,20 +268,6 @@ def _numbered(values: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], list[Intege
     found, places = np.unique(np.concatenate(values), return_inverse=True)
     cuts = np.cumsum([len(part) for part in values])[:-1]
     return found, np.split(places.astype(np.int64), cuts)
-
-
-def _add(logs: Sequence[LogFile], union: _Union, split: str) -> ClickStatistics:
-    offsets = union.offsets[split]
-    impressions = np.zeros((int(offsets[-1]), union.top_k), np.int64)
-    clicks, displays = np.zeros_like(impressions), np.zeros(len(offsets) - 1, np.int64)
-    for number, log in enumerate(logs):
-        if split not in log.statistics:
-            continue
-        part, rows = log.statistics[split], union.documents[split][number]
-        impressions[rows, : part.top_k] += part.impressions
-        clicks[rows, : part.top_k] += part.clicks
-        displays[union.queries[split][number]] += part.displays
-    return ClickStatistics(impressions, clicks, displays, offsets)
 
 
 def _merge_scores(logs: Sequence[LogFile], union: _Union) -> tuple[Floats | None, int]:
@@ -157,83 +285,26 @@ def _merge_scores(logs: Sequence[LogFile], union: _Union) -> tuple[Floats | None
     return (None if varying else (low + high) / 2), varying
 
 
-def _merge_propensities(logs: Sequence[LogFile], union: _Union) -> Floats | None:
-    """Harmonic means over impressions, ``[docs, K]``; 0 where nothing was logged."""
+def mix_propensities(merged: _Merger, splits: Collection[str]) -> Floats | None:
+    """Those of all logs, mixed by their share of each query's displays, ``[docs, K]``."""
+    logs, union = merged.logs, merged.union
     given = [log.propensities for log in logs if log.propensities is not None]
     if len(given) < len(logs):
         return None
     if union.lists is None:  # which rows a split has only the data set knows
         same = all(np.array_equal(given[0], other) for other in given[1:])
         return given[0] if same else None
-    shown = np.zeros((union.lists.n_documents, union.top_k))
-    inverse = np.zeros_like(shown)
-    for number, (log, chances) in enumerate(zip(logs, given, strict=True)):
-        rows = union.documents["train"][number]
-        counts = np.sum([part.impressions for part in log.statistics.values()], axis=0)
-        counts = np.where(chances > 0, counts, 0)
-        shown[rows, : counts.shape[1]] += counts
-        inverse[rows, : counts.shape[1]] += counts / np.where(chances > 0, chances, 1.0)
-    return np.divide(shown, inverse, out=np.zeros_like(shown), where=inverse > 0)
-
-
-def _describe(logs: Sequence[LogFile], top_k: int, varying: int) -> dict[str, Any]:
-    described = [log.description for log in logs]
-    problems = _add_problems([row for one in described for row in one.get("problems", ())])
-    if varying:
-        known = PROBLEMS["varying-scores"]
-        row = {"problem": "varying-scores", "count": varying, "unit": known.unit}
-        problems.append(row | {"action": "keep", "what": known.what})
-    splits = [one.get("split") for one in described]
-    same = all(split == splits[0] for split in splits)
-    return {
-        "format": " and ".join(dict.fromkeys(one["format"] for one in described)),
-        "files": [name for one in described for name in one.get("files", ())],
-        "top_k": top_k,
-        "n_interactions": sum(log.statistics["train"].n_interactions for log in logs),
-        "sessions": False,
-        "single_impressions": any(one.get("single_impressions") for one in described),
-        "split": splits[0] if same else {"by": "several"},
-        "problems": problems,
-        "interactions": _add_summaries([one.get("interactions", {}) for one in described]),
-    }
-
-
-def _notes(logs: Sequence[LogFile], names: Sequence[str]) -> list[str]:
-    """Which logs have no test part, where others have one."""
-    without = [name for log, name in zip(logs, names, strict=True) if "test" not in log.statistics]
-    if not without:
-        return []
-    if len(without) == len(logs):
-        return ["the log has no test part: none of the merged logs has one"]
-    return [f"the test part leaves out logs that have none: {', '.join(without)}"]
-
-
-def _add_problems(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Counts add up; of how many is not known, since a log without the problem does not say."""
-    merged: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in rows:
-        key = row["problem"], row["action"]
-        before = merged.get(key, {"count": 0})
-        merged[key] = {**row, "count": row["count"] + before["count"], "of": None}
-    return list(merged.values())
-
-
-def _add_summaries(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Histograms add up and times extend; users may come on several days, and are left out."""
-    merged: dict[str, Any] = {}
-    for name in ("lengths", "clicks", "ends"):
-        if all(name in one for one in summaries):
-            merged[name] = dict(sum((Counter(one[name]) for one in summaries), Counter()))
-    if all("periods" in one for one in summaries):
-        every = [period for one in summaries for period in one["periods"]]
-        merged["periods"] = sorted(every, key=lambda period: (period["from"], period["until"]))
-    if all("time" in one for one in summaries):
-        spans = [(split, span) for one in summaries for split, span in one["time"].items()]
-        merged["time"] = {
-            split: [
-                min(first for name, (first, _) in spans if name == split),
-                max(last for name, (_, last) in spans if name == split),
-            ]
-            for split in dict.fromkeys(name for name, _ in spans)
-        }
-    return merged
+    total = np.zeros(union.lists.n_queries)
+    mixed = np.zeros((union.lists.n_documents, union.top_k))
+    for (number, part), split in merged.parts.items():
+        if split not in splits:
+            continue
+        log = logs[number]
+        displays = np.zeros(union.lists.n_queries)
+        displays[union.queries[part][number]] = log.statistics[part].displays
+        chances = log.part_propensities.get(part, given[number])
+        rows = union.documents[part][number]
+        weights = displays[union.lists.lists.owners[rows]]
+        mixed[rows, : chances.shape[1]] += weights[:, None] * chances
+        total += displays
+    return mixed / np.maximum(total, 1)[union.lists.lists.owners, None]

@@ -88,6 +88,17 @@ PROBLEMS = {
     ),
     "unshown-documents": Problem("documents that were never shown", "documents", (KEEP, REFUSE)),
     "bad-propensities": Problem("propensities outside (0, 1]", "rows", (REFUSE, KEEP)),
+    "varying-propensities": Problem(
+        "queries whose propensities vary or add up to more than 1, as those of several policies do "
+        "(--logger-column); kept, exposure is counted there",
+        "queries",
+        (KEEP, REFUSE),
+    ),
+    "shared-interactions": Problem(
+        "interactions that several of the merged logs hold; kept, they count twice",
+        "interactions",
+        (REFUSE, KEEP),
+    ),
     "varying-scores": Problem(
         "documents whose logged score changes; kept, scores are not used",
         "documents",

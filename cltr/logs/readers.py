@@ -21,7 +21,7 @@ from cltr.options import Options
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-OPTIONAL = ("score", "propensity", "user", "time")
+OPTIONAL = ("score", "propensity", "user", "time", "logger")
 
 
 class ColumnOptions(Options):
@@ -39,6 +39,9 @@ class ColumnOptions(Options):
     )
     user_column: str = Field("", description="who it was.")
     time_column: str = Field("", description="when it was.")
+    logger_column: str = Field(
+        "", description="which policy served it, where several served the log."
+    )
     context_columns: tuple[str, ...] = Field((), description="columns to keep with interactions.")
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from cltr.errors import UsageError
+from cltr.files.portable_split import BUCKETS, digest_sql
 from cltr.files.table_files import quoted
 
 FILE_PART = "part of the file"
@@ -12,7 +13,7 @@ FILE_PART = "part of the file"
 By: TypeAlias = Literal["interaction", "user", "time", "files"]
 """What is split; the last is for files that are given by part."""
 USUAL_TEST_SHARE = 0.1
-_BUCKETS = 2**32
+DRAWN = '"digest of the row"'
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,34 @@ class Split:
         return f"CASE {quoted(FILE_PART)} WHEN 2 THEN 2 ELSE {drawn} END"
 
     def _drawn(self, columns: Mapping[str, str]) -> str:
+        if not self.drawn_by(columns):
+            return "0"  # decided later, by time or one by one
+        valid, test = (
+            f"'{round(s * BUCKETS):08x}'" for s in (self.share, self.share + self.tested)
+        )
+        return f"CASE WHEN {DRAWN} < {valid} THEN 1 WHEN {DRAWN} < {test} THEN 2 ELSE 0 END"
+
+    def drawn_by(self, columns: Mapping[str, str]) -> str:
+        """The column whose ids are split by their md5; empty if none is."""
         for name in ("user", "time"):
             if self.by == name and name not in columns:
                 raise UsageError(
                     f"--split-by {name} needs to know {name}s; name them with --{name}-column"
                 )
-        whose = {"interaction": "session", "user": '"user"'}.get(self.by, "")
-        if not whose or (whose == "session" and "session" not in columns):
-            return "0"  # decided later, by time or one by one
-        drawn = f"hash({whose}, {self.seed}) % {_BUCKETS}"
-        valid, test = (round(s * _BUCKETS) for s in (self.share, self.share + self.tested))
-        return f"CASE WHEN {drawn} < {valid} THEN 1 WHEN {drawn} < {test} THEN 2 ELSE 0 END"
+        whose = {"interaction": "session", "user": "user"}.get(self.by, "")
+        return whose if whose in columns else ""
+
+    def drawn(self, columns: Mapping[str, str], *, more: str = "") -> str:
+        """SQL of ``raw`` with the digest that decides the part of a row, if one does.
+
+        Digits of md5 compare as the shares of :mod:`cltr.files.portable_split` do.
+
+        Args:
+            columns: of ``raw``.
+            more: SQL of other columns, each behind a comma.
+        """
+        whose = self.drawn_by(columns)
+        if not whose:
+            return "raw"
+        digest = digest_sql(quoted(whose), seed=self.seed)
+        return f"(SELECT *{more}, {digest} AS {DRAWN} FROM raw)"

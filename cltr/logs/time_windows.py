@@ -92,21 +92,36 @@ def _unreadable(tally: "Tally") -> str:
 
 def _cut_window(tally: "Tally") -> None:
     bounds = []
+    dates = tally.times_are_dates
     if tally.window.start:
-        bounds.append(f"began >= {instant(tally, tally.window.start, '--from')!r}")
+        bounds.append(f"began >= {instant(tally.window.start, '--from', dates=dates)!r}")
     if tally.window.stop:
-        bounds.append(f"began < {instant(tally, tally.window.stop, '--until')!r}")
+        bounds.append(f"began < {instant(tally.window.stop, '--until', dates=dates)!r}")
     tally.connection.execute(f"DELETE FROM times WHERE ({' AND '.join(bounds)}) IS NOT true")
     if not tally.row("SELECT count(*) FROM times")[0]:
         raise DataError(f"{tally.problems.where}: nothing was logged between --from and --until")
 
 
-def instant(tally: "Tally", word: str, flag: str) -> float:
-    """A time as one types it, in the units of the log."""
-    found = tally.row(f"SELECT {seconds(text(word), 'VARCHAR', dates=tally.times_are_dates)}")[0]
-    if found is None:
+def instant(word: str, flag: str, *, dates: bool = False) -> float:
+    """A time as one types it, in seconds since 1970 or as the number that it is.
+
+    Args:
+        word: as it was typed.
+        flag: the option, for errors.
+        dates: whether numbers are dates such as 20240131.
+    """
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        found = connection.execute(
+            f"SELECT {seconds(text(word), 'VARCHAR', dates=dates)}"
+        ).fetchall()
+    if found[0][0] is None and dates:
+        return instant(word, flag)
+    if found[0][0] is None:
         raise UsageError(f"{flag} {word}: is no time; {_EXPECTED}")
-    return float(found)
+    return float(found[0][0])
 
 
 def _part_by_time(tally: "Tally") -> str:
@@ -121,10 +136,11 @@ def _part_by_time(tally: "Tally") -> str:
 
 
 def _named_cuts(tally: "Tally") -> tuple[float, float | None]:
-    valid = instant(tally, tally.split.valid_from, "--valid-from")
+    dates = tally.times_are_dates
+    valid = instant(tally.split.valid_from, "--valid-from", dates=dates)
     if not tally.split.test_from:
         return valid, None
-    test = instant(tally, tally.split.test_from, "--test-from")
+    test = instant(tally.split.test_from, "--test-from", dates=dates)
     if test <= valid:
         raise UsageError("--test-from must be later than --valid-from")
     return valid, test

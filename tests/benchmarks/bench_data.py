@@ -5,8 +5,8 @@ import pytest
 from tests.benchmarks import import_benchmark, ingest, simulation, table_import
 
 MEGABYTES = 60
-INTERACTIONS = 500_000
 TABLE_ROWS = 1_000_000
+ROWS = 1_000_000
 
 
 @pytest.fixture(scope="module")
@@ -63,27 +63,22 @@ def bench_import_tables(contest, tmp_path, order):
     contest.finish()
 
 
-@pytest.fixture(scope="module")
-def click_file(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ingest")
-    path, warm = folder / "log.parquet", folder / "warm.parquet"
-    ingest.write_log(path, interactions=INTERACTIONS, queries=500, documents=30, order="i, k")
-    ingest.write_log(warm, interactions=1000, queries=10, documents=10, order="i, k")
-    return path, warm
-
-
-def bench_ingest(contest, click_file):
+@pytest.mark.parametrize("kind", ingest.KINDS)
+def bench_ingest(contest, kind, tmp_path):
+    path, warm = tmp_path / "log.parquet", tmp_path / "warm.parquet"
+    ingest.write_log(path, ingest.KINDS[kind], rows=ROWS, order="i, k")
+    ingest.write_log(warm, ingest.KINDS[kind], rows=5_000, order="i, k")
     found = {}
     for _ in range(3):
         for name in ingest.TASKS:
-            spent = ingest.measure(name, *click_file)
+            spent = ingest.measure(name, path, warm)
             found[name] = min(found.get(name, spent), spent, key=lambda each: each[1])
     rival = found["duckdb, bare aggregation"]
     for name in ("cltr ingest", "cltr ingest --sessions"):
         _, cpu, peak = found[name]
         contest.row(
             stage=name,
-            work=f"{10 * INTERACTIONS:,} rows of Parquet",
+            work=f"{ROWS:,} rows of Parquet, {kind}",
             ours=cpu,
             against=f"duckdb, bare aggregation {rival[1]:.2f} s, {rival[2]:.0f} MB",
             ratio=cpu / rival[1],

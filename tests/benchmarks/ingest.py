@@ -1,12 +1,12 @@
 """From Parquet to statistics beside the bare duckdb aggregation of the same file: prints a table.
 
     python tests/benchmarks/ingest.py
-    python tests/benchmarks/ingest.py --interactions 1000000 --queries 200
+    python tests/benchmarks/ingest.py --rows 1e7 --kind "few long queries"
     python tests/benchmarks/ingest.py --shuffled
 
 The bare aggregation counts impressions and clicks by query, document and position, and nothing
 else: no interactions, no split, no checks. ``cltr`` also counts the interactions of each query,
-splits them, looks for duplicates, gaps and values that make no sense, and writes the log file.
+splits them, looks for conflicts, gaps and values that make no sense, and writes the log file.
 Each task has a process of its own; the tasks take turns, and the fastest of each counts. Ratios are
 of processor time, which other work on the machine bends least, and of seconds. duckdb may use 1 GB
 for each task.
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 MEMORY = "1GB"
@@ -70,16 +71,47 @@ def _connect():
     return connection
 
 
-def write_log(path: Path, *, interactions: int, queries: int, documents: int, order: str) -> None:
-    """Lists of ten, with ids as text, of which some queries come far more often than others."""
+@dataclass(frozen=True)
+class Kind:
+    """A kind of log: how many queries, how long their lists are, and what ids look like."""
+
+    queries: float
+    """Different queries, as a share of the interactions if below 1."""
+    ranks: int
+    documents: int
+    """That a query shows in all."""
+    ids: tuple[str, str, str]
+    """SQL of session, query and document from i, q and d."""
+
+
+TEXT = ("'session-' || i", "'query ' || q", "'http://example.com/' || q || '/' || d")
+NUMBERS = ("i", "q", "q::BIGINT * 100000 + d")
+KINDS = {
+    "text ids": Kind(
+        2_000,
+        10,
+        30,
+        ("'session-' || i", "'query ' || q", "'http://example.com/' || q || '/' || d"),
+    ),
+    "few long queries": Kind(50, 50, 500, NUMBERS),
+    "many short queries": Kind(0.3, 3, 6, NUMBERS),
+}
+
+
+def write_log(path: Path, kind: Kind, *, rows: int, order: str) -> None:
+    """Lists of which some queries come far more often than others."""
+    interactions = max(rows // kind.ranks, 1)
+    queries = int(kind.queries if kind.queries >= 1 else kind.queries * interactions) or 1
+    session, query, document = kind.ids
     sql = f"""COPY (
         WITH lists AS (
             SELECT i, floor({queries} * pow(hash(i) % 1000003 / 1000003.0, 3))::INT AS q,
-            hash(i * 7 + 1) AS h FROM range({interactions}) AS t(i))
-        SELECT 'session-' || i AS session, 'query ' || q AS query, k::INT AS position,
-        'http://example.com/' || q || '/' || (h + k * 7) % {documents} AS doc,
+            hash(i * 7 + 1) AS h FROM range({interactions}) AS t(i)),
+        shown AS (SELECT i, q, k, (h + k * 7) % {kind.documents} AS d
+            FROM lists, range(1, {kind.ranks + 1}) AS u(k))
+        SELECT {session} AS session, {query} AS query, k::INT AS position, {document} AS doc,
         (hash(i * 31 + k) % 100 < 30 // k)::INT AS click
-        FROM lists, range(1, 11) AS u(k) ORDER BY {order}) TO '{path}' (FORMAT parquet)"""
+        FROM shown ORDER BY {order}) TO '{path}' (FORMAT parquet)"""
     # In a process of its own: children would count its memory as theirs.
     program = "import duckdb, sys; duckdb.execute(sys.argv[1])"
     subprocess.run([sys.executable, "-c", program, sql], capture_output=True, check=True)
@@ -127,9 +159,8 @@ def compare(path: Path, warm: Path, *, repeat: int) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--interactions", type=int, default=2_000_000)
-    parser.add_argument("--queries", type=int, default=2_000)
-    parser.add_argument("--documents", type=int, default=30, help="that a query shows in all")
+    parser.add_argument("--rows", type=float, default=1e6)
+    parser.add_argument("--kind", choices=KINDS, help="one kind of log alone")
     parser.add_argument("--shuffled", action="store_true", help="rows in no order at all")
     parser.add_argument("--repeat", type=int, default=3, help="the fastest counts")
     parser.add_argument("--task", nargs=3, help=argparse.SUPPRESS)
@@ -137,15 +168,15 @@ def main() -> None:
     if arguments.task:
         run_task(arguments.task[0], *map(Path, arguments.task[1:]))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        path, warm = Path(folder) / "log.parquet", Path(folder) / "warm.parquet"
-        order = "hash(i * 10 + k)" if arguments.shuffled else "i, k"
-        sizes = {"queries": arguments.queries, "documents": arguments.documents}
-        write_log(path, interactions=arguments.interactions, order=order, **sizes)
-        write_log(warm, interactions=1000, order=order, queries=10, documents=10)
-        size = path.stat().st_size / 1e6
-        say(f"{10 * arguments.interactions:,} rows, {size:.0f} MB of Parquet")
-        compare(path, warm, repeat=arguments.repeat)
+    order = "hash(i * 10 + k)" if arguments.shuffled else "i, k"
+    for name in [arguments.kind] if arguments.kind else KINDS:
+        with tempfile.TemporaryDirectory() as folder:
+            path, warm = Path(folder) / "log.parquet", Path(folder) / "warm.parquet"
+            write_log(path, KINDS[name], rows=int(arguments.rows), order=order)
+            write_log(warm, KINDS[name], rows=5_000, order=order)
+            size = path.stat().st_size / 1e6
+            say(f"{name}: {int(arguments.rows):,} rows, {size:.0f} MB of Parquet")
+            compare(path, warm, repeat=arguments.repeat)
 
 
 def say(line: str) -> None:

@@ -621,15 +621,13 @@ def test_logged_scores_are_kept_if_they_do_not_change(tmp_path):
         ingest(path, reader=reader, on=["varying-scores=refuse"])
 
 
-def test_propensities_are_harmonic_means(tmp_path):
-    """With p of 1/2 and 1/4 for two contexts that come equally often, 1/E[1/p | shown] = 3/8."""
-    table = [
-        {"session": f"{i}", "query": "q", "position": 1, "doc": "a", "click": 0, "p": p}
-        for i, p in enumerate([0.5, 0.5, 0.25] * 20)
-    ]
+def test_propensities_are_taken_as_they_are(tmp_path):
+    table = [row | {"p": {"a": 0.5, "b": 0.25, "c": 0.125}[row["doc"]]} for row in MANY]
     path = plain_logs.write_jsonl(tmp_path / "log.jsonl", table)
     log = ingest(path, reader=LongReader(propensity_column="p"))[1]
-    np.testing.assert_allclose(log.propensities, [[3 / 8]])
+    np.testing.assert_array_equal(
+        log.propensities, [[0.5, 0.5, 0], [0.25, 0.25, 0.25], [0.125, 0, 0.125]]
+    )
     table[4]["p"] = 0.0
     plain_logs.write_jsonl(path, table)
     with pytest.raises(DataError, match=r"propensities outside \(0, 1\].*such as row 5"):
