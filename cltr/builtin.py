@@ -44,11 +44,13 @@ def cltr_scorers() -> list[type[Any]]:
 
 @hookimpl
 def cltr_log_readers() -> list[type[Any]]:
+    from cltr.logs.event_reader import EventReader
+    from cltr.logs.ga4_format import Ga4Reader
     from cltr.logs.list_reader import ListReader
     from cltr.logs.published_formats import OpenBanditReader, UbiReader
     from cltr.logs.readers import LongReader
 
-    return [LongReader, ListReader, UbiReader, OpenBanditReader]
+    return [LongReader, ListReader, EventReader, UbiReader, Ga4Reader, OpenBanditReader]
 
 
 @hookimpl

@@ -14,6 +14,7 @@ COLUMNS = {
     "click": "Whether it was clicked.",
     "documents": "List form: the documents shown, in order.",
     "clicks": "List form: the clicks on them.",
+    "event": "Event log: what happened, an impression or a click.",
     "score": "Production's score of the document.",
     "propensity": "Production's probability to show it there.",
     "logger": "Policy that served it, where several policies served the log.",

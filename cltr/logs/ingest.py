@@ -352,5 +352,5 @@ def _describe(
         },
         "windows": dict(tally.cuts),
         "problems": tally.problems.table(),
-        "interactions": summarise(tally, found.counted),
+        "interactions": summarise(tally, found),
     }

@@ -101,28 +101,30 @@ def _loggers(tally: Tally) -> list[str]:
 
 
 def _displays(tally: Tally, found: Assembled, names: list[str]) -> Integers:
-    """Displays by part of the log, query and policy, ``[parts, queries, L]``."""
-    whose = "key" if tally.has_sessions else "rowid"
+    """Displays by part of the log, query and policy, ``[parts, queries, L]``.
+
+    Of single impressions, the fewest lists that can have shown them: a rank shows one at a time.
+    """
     logger = "min(logger)::VARCHAR" if names else "''"
+    whose, rank = ("key", "0") if tally.has_sessions else ("rowid", "min(rank)")
     rows = arrays(
         tally.connection,
-        f"SELECT pair, logger, part, count(*) AS n FROM (SELECT min(pair) AS pair, {logger} AS "
-        f"logger, min(part) AS part FROM {tally.table} WHERE {tally.usable} GROUP BY {whose}) "
-        "GROUP BY ALL",
+        f"SELECT pair, logger, part, rank, count(*) AS n FROM (SELECT min(pair) AS pair, {logger} "
+        f"AS logger, min(part) AS part, {rank} AS rank FROM {tally.table} WHERE {tally.usable} "
+        f"GROUP BY {whose}) GROUP BY ALL",
     )
     places = found.places.find(np.asarray(rows["pair"], np.uint64))
     known = places >= 0
     queries = found.places.owners[places[known]]
-    parts = np.where(
-        found.places.splits[queries] >= 0,
-        found.places.splits[queries],
-        np.asarray(rows["part"])[known],
-    )
+    of_rows, of_queries = np.asarray(rows["part"])[known], found.places.splits[queries]
+    parts = np.where(of_queries >= 0, of_queries, of_rows)
     numbers = np.searchsorted(names or [""], np.asarray(rows["logger"], str)[known])
-    shape = (len(LOG_PARTS) + 1, found.lists.n_queries, max(len(names), 1))
-    displays = np.zeros(shape, np.int64)
-    np.add.at(displays, (parts, queries, numbers), np.asarray(rows["n"])[known])
-    return displays[: len(LOG_PARTS)]
+    ranks = np.asarray(rows["rank"], np.int64)[known]
+    shape = (len(LOG_PARTS) + 1, found.lists.n_queries, max(len(names), 1), tally.top_k + 1)
+    displays = np.zeros(shape if not tally.has_sessions else (*shape[:3], 1), np.int64)
+    np.add.at(displays, (parts, queries, numbers, ranks), np.asarray(rows["n"])[known])
+    fewest: Integers = displays[: len(LOG_PARTS)].max(-1)
+    return fewest
 
 
 def _by_logger(tally: Tally, found: Assembled, displays: Integers, n: int) -> Floats | None:

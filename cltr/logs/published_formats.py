@@ -9,6 +9,7 @@ from pydantic import Field
 from cltr.errors import DataError
 from cltr.files.table_files import columns_of, expand, plain_errors, quoted, select_files, text
 from cltr.interfaces import LogReader
+from cltr.logs.event_reader import join_events
 from cltr.logs.sql_expressions import whole_number
 from cltr.options import Options
 
@@ -46,18 +47,10 @@ class UbiReader(LogReader):
         with plain_errors(paths):
             queries, events = self._tables(connection, paths)
             clicked = (
-                f"SELECT DISTINCT session, document FROM ({events}) WHERE {self._is('clicks')}"
+                f"SELECT session, NULL::VARCHAR AS query, document FROM ({events}) "
+                f"WHERE {self._is('clicks')}"
             )
-            shown = queries or self._shown_by_events(events)
-            return (
-                f"SELECT shown.*, clicked.document IS NOT NULL AS click FROM ({shown}) AS shown "
-                f"LEFT JOIN ({clicked}) AS clicked USING (session, document) "
-                "UNION ALL BY NAME SELECT clicked.session, clicked.document, events.query, "
-                "NULL::BIGINT AS position, true AS click "
-                f"FROM ({clicked}) AS clicked LEFT JOIN (SELECT session, any_value(query) AS query "
-                f"FROM ({events}) GROUP BY session) AS events USING (session) "
-                f"ANTI JOIN ({shown}) AS shown USING (session, document)"
-            )
+            return join_events(queries or self._shown_by_events(events), clicked)
 
     def _tables(self, connection: "Connection", paths: Sequence[Path]) -> tuple[str, str]:
         """Queries for what was shown (empty if hits were not recorded) and for what happened."""
@@ -120,30 +113,33 @@ def _events(connection: "Connection", table: str, types: Mapping[str, str], path
     document = quoted("event_attributes.object.object_id")
     ordinal = quoted("event_attributes.position.ordinal")
     if not flat:
-        document = "event_attributes.object.object_id"
-        ordinal = "event_attributes.position.ordinal"
+        inner = "event_attributes"
+        if types.get(inner) == "VARCHAR":  # events of several shapes are read as text
+            inner = "try_cast(event_attributes AS JSON)"
+        document, ordinal = (
+            f"(to_json({inner}) ->> '$.{name}')"
+            for name in ("object.object_id", "position.ordinal")
+        )
     base = (
         f"SELECT {_query(types)} AS query, query_id::VARCHAR AS session, action_name AS action, "
         f"{_or_null(types, 'client_id')} AS client, {_or_null(types, 'timestamp')} AS time, "
         f"{document}::VARCHAR AS document"
     )
-    with_ordinal = f"{base}, {ordinal}::VARCHAR AS ordinal FROM ({table})"
-    for candidate in (with_ordinal, f"{base}, NULL::VARCHAR AS ordinal FROM ({table})"):
-        if _fits(connection, candidate):
-            return candidate
-    raise DataError(
-        f"{path}: events have no event_attributes.object.object_id; it has {', '.join(types)}"
+    found = f"{base}, {ordinal}::VARCHAR AS ordinal FROM ({table})"
+    if (not flat and "event_attributes" not in types) or not _any(connection, found):
+        raise DataError(
+            f"{path}: events have no event_attributes.object.object_id; it has {', '.join(types)}"
+        )
+    return found
+
+
+def _any(connection: "Connection", events: str) -> bool:
+    """Whether an event has a document."""
+    return bool(
+        connection.execute(
+            f"SELECT 1 FROM ({events}) WHERE document IS NOT NULL LIMIT 1"
+        ).fetchall()
     )
-
-
-def _fits(connection: "Connection", query: str) -> bool:
-    import duckdb
-
-    try:
-        columns_of(connection, query)
-    except duckdb.BinderException:
-        return False
-    return True
 
 
 def _query(types: Mapping[str, str]) -> str:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from cltr.logs.counting import RowCounts
+import numpy as np
+
+from cltr.logs.count_arrays import Assembled
 from cltr.logs.id_coding import Tally
 from cltr.logs.periods import periods, repeats
 from cltr.logs.sql_expressions import CLICKED
@@ -12,10 +14,12 @@ MOST = 10
 """Users that are remembered by name."""
 
 
-def summarise(tally: Tally, counted: RowCounts) -> dict[str, Any]:
+def summarise(tally: Tally, found: Assembled) -> dict[str, Any]:
     """Of a counted log, ready for JSON; what cannot be told is left out."""
     from cltr.kernels import counting as kernel
 
+    counted = found.counted
+    _create_parts(tally, found)
     summary: dict[str, Any] = {}
     if tally.has_sessions:
         summary["lengths"] = _histogram(counted.lengths)
@@ -26,27 +30,45 @@ def summarise(tally: Tally, counted: RowCounts) -> dict[str, Any]:
             "short_that_end_with_a_click": counted.of(kernel.SHORT_CLICKED),
         }
     if "user" in tally.columns and tally.has_sessions:
-        summary["users"] = _users(tally)
+        summary["users"] = _users(tally, by_query=not found.places.shared)
     if "time" in tally.columns:
-        summary["time"] = _times(tally)
+        summary["time"] = _times(tally, by_query=not found.places.shared)
         summary["periods"] = periods(tally)
         summary["repeats"] = repeats(tally)
     return summary
+
+
+def _create_parts(tally: Tally, found: Assembled) -> None:
+    """A table ``parts`` with the part of each document, where its query decides; else empty."""
+    splits = found.places.splits[found.places.owners[found.rows]]
+    kept = (splits >= 0) & (splits < len(LOG_PARTS))
+    given = {"pair": found.pairs[kept], "of_query": splits[kept].astype(np.uint8)}
+    tally.connection.register("given", given)
+    tally.connection.execute("CREATE OR REPLACE TABLE parts AS SELECT * FROM given")
+    tally.connection.unregister("given")
+
+
+PART = "coalesce(of_query, part)"
+
+
+def _joined(by_query: bool) -> str:
+    """Rows with the part of their query; where queries decide, rows of other queries are none."""
+    return f"{'' if by_query else 'LEFT'} JOIN parts USING (pair)"
 
 
 def _histogram(counts: Integers) -> dict[str, int]:
     return {str(value): int(n) for value, n in enumerate(counts) if n}
 
 
-def _users(tally: Tally) -> dict[str, Any]:
+def _users(tally: Tally, *, by_query: bool) -> dict[str, Any]:
     """How many there are, and what share of interactions and clicks the busiest has."""
     tally.run(
         "users",
         'CREATE OR REPLACE TABLE users AS SELECT "user", '
         f"count(DISTINCT key) AS interactions, count_if({CLICKED}) AS clicks, "
-        "bool_or(part = 0) AND bool_or(part = 1) AS in_both, "
-        "bool_or(part = 2) AND bool_or(part < 2) AS in_test_too "
-        "FROM rows WHERE key <> 0 AND pair <> 0 AND "
+        f"bool_or({PART} = 0) AND bool_or({PART} = 1) AS in_both, "
+        f"bool_or({PART} = 2) AND bool_or({PART} < 2) AS in_test_too "
+        f"FROM rows {_joined(by_query)} WHERE key <> 0 AND pair <> 0 AND "
         f'rank BETWEEN 1 AND {tally.top_k} AND "user" IS NOT NULL GROUP BY "user"',
     )
     users, total, clicks, median, both, tested = tally.row(
@@ -66,16 +88,16 @@ def _users(tally: Tally) -> dict[str, Any]:
             {"user": user, "interactions": int(n), "clicks": int(c)} for user, n, c in busiest
         ],
     }
-    if tally.split.by == "time":
+    if tally.split.by == "time" and not by_query:
         return found
     return found | {"in_both_splits": int(both), "in_test_too": int(tested)}
 
 
-def _times(tally: Tally) -> dict[str, list[float]]:
+def _times(tally: Tally, *, by_query: bool) -> dict[str, list[float]]:
     """First and last time of each part; numbers as in the log, or seconds since 1970."""
     found = tally.connection.execute(
-        f'SELECT part, min("time"), max("time") FROM {tally.table} WHERE {tally.usable} '
-        "GROUP BY part ORDER BY part"
+        f'SELECT {PART} AS where_it_is, min("time"), max("time") FROM {tally.table} '
+        f"{_joined(by_query)} WHERE {tally.usable} GROUP BY 1 ORDER BY 1"
     ).fetchall()
     return {
         LOG_PARTS[part]: [float(first), float(last)]

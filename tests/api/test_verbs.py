@@ -202,7 +202,10 @@ def test_ingesting_gives_the_log_of_the_command(impressions, here):
     words = ("--query-column", "q", "--on", "gaps=drop", "--out", "words.h5")
     told = command("ingest", "log.csv", *words)
     assert {**log.report, "log": 0, "seconds": 0} == {**told, "log": 0, "seconds": 0}
-    both = cltr.ingest(["python.h5", "words.h5"], out="both.h5")
+    with pytest.raises(CltrError, match="interactions that several of the merged logs hold"):
+        cltr.ingest(["python.h5", "words.h5"], out="both.h5")
+    twice = {"shared-interactions": "keep"}
+    both = cltr.ingest(["python.h5", "words.h5"], out="both.h5", on=twice)
     assert sum(both.n_interactions.values()) == 600
 
 

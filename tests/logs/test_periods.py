@@ -42,7 +42,8 @@ def test_merged_logs_keep_their_periods_in_order(tmp_path):
         folder.mkdir()
         noted(folder, [(start + i, "q", top, "a") for i in range(20)])
         paths.append(folder / "log.h5")
-    merge_files(paths, tmp_path / "all.h5")
+    actions = {"shared-interactions": "keep"}  # sessions have the same ids
+    merge_files(paths, tmp_path / "all.h5", actions=actions)
     found = open_log(tmp_path / "all.h5").description["interactions"]["periods"]
     assert [period["from"] for period in found] == sorted(period["from"] for period in found)
     assert found[0]["impressions"] == [2, 2, 2] and found[-1]["impressions"] == [2, 2]

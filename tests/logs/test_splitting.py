@@ -10,6 +10,7 @@ from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.log_file import open_log, read_sessions
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
+from cltr.testing import tiny_dataset
 from cltr.types import LOG_PARTS
 from tests.counting import count_log
 from tests.plain_logs import count, write_jsonl
@@ -277,3 +278,28 @@ def test_days_are_too_coarse_for_a_test_part(tmp_path):
     assert log.lists.splits["test"] == (3, 3)
     with pytest.raises(DataError, match="only 2 different times in the log"):
         ingest(path, split=Split(by="time", test_share=0.1))
+
+
+def test_users_and_times_of_a_log_on_a_data_set_are_those_of_its_queries(tmp_path):
+    """The query decides the part, so a user who asks two queries is in two parts."""
+    data = tiny_dataset()
+    rows, when = [], {"train": 100, "valid": 200, "test": 300}
+    for split, (first, last) in data.splits.items():
+        for query in range(first, last):
+            name, ids = (
+                data.query_ids[query],
+                data.document_ids[slice(*data.offsets[query : query + 2])],
+            )
+            for i in range(20):
+                user = "everywhere" if i == 0 else f"{split} {query} {i}"
+                rows += [
+                    {"session": f"{name}/{i}", "query": str(name), "position": k, "doc": str(one),
+                     "click": int(k == 1), "user": user, "when": when[split] + i}
+                    for k, one in enumerate(ids, start=1)
+                ]  # fmt: skip
+    path = write_jsonl(tmp_path / "log.jsonl", rows)
+    reader = LongReader(user_column="user", time_column="when")
+    ingest_log(LogSource([path], reader), tmp_path / "log.h5", dataset=data)
+    noted = open_log(tmp_path / "log.h5", data).description["interactions"]
+    assert (noted["users"]["in_both_splits"], noted["users"]["in_test_too"]) == (1, 1)
+    assert noted["time"] == {split: [first, first + 19] for split, first in when.items()}
