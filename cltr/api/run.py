@@ -5,14 +5,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cltr.api.rank import Ranking, predict, rank
 from cltr.api.shown import Shown
-from cltr.api.sources import DataLike, FileName, named_data
+from cltr.api.sources import DataLike, FileName, Frame, named_data
 from cltr.experiment import evaluate_run
 from cltr.experiment.config import RunConfig
 from cltr.experiment.provenance import read_config
 from cltr.experiment.run_folder import RunFolder
+from cltr.experiment.run_model import RunModel
 from cltr.report.rendering import Tables
 from cltr.report.run_tables import result_tables
+from cltr.types import Floats
 
 
 class Estimate(NamedTuple):
@@ -160,6 +163,51 @@ class Run(Evaluation):
             empty=empty,
             ties=ties,
             metrics=metrics,
+        )
+
+    @cached_property
+    def _model(self) -> RunModel:
+        return RunModel.open(self.path)
+
+    def predict(
+        self,
+        X: Any,  # as in scikit-learn
+        *,
+        production: Any = None,
+        lengths: Sequence[int] | None = None,
+    ) -> Floats:
+        """Scores of documents, ``[docs]``, by the run's model.
+
+        Args:
+            X: raw features as an array, in the order of training, or as a data frame, whose
+                columns are matched by name.
+            production: production's scores, ``[docs]``, where the model needs them.
+            lengths: documents of each query, where X has several, one after the other. It matters
+                only if features are normalised by query, or if the scorer looks at whole lists.
+        """
+        return predict(self._model, X, production=production, lengths=lengths)
+
+    def rank(
+        self,
+        data: DataLike | None = None,
+        *,
+        production: FileName | Frame | None = None,
+        requests: FileName | Frame | None = None,
+        out: FileName | None = None,
+        query_column: str = "",
+        document_column: str = "",
+        missing: str = "refuse",
+    ) -> Ranking:
+        """Score and rank queries; see :func:`cltr.rank`."""
+        return rank(
+            self,
+            data=data,
+            production=production,
+            requests=requests,
+            out=out,
+            query_column=query_column,
+            document_column=document_column,
+            missing=missing,
         )
 
 

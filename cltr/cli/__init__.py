@@ -12,6 +12,7 @@ from cltr.cli.common.json_stdout import stdout_for_json
 COMMANDS = {
     "train": "Learn a ranker from clicks; the main job.",
     "evaluate": "Judge a finished run: metrics and the safety certificate.",
+    "rank": "Score and rank queries with the model of a finished run.",
     "simulate": "Draw a click log of a production ranker and its users.",
     "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",
     "fit": "Fit click models and position bias, compare on held-out clicks.",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cltr.data.disk_spool import cut_lists
+from cltr.data.feature_columns import numbered
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import write_beside
 from cltr.files.trec import write_qrels
@@ -59,8 +60,7 @@ def feature_names(dataset: Dataset) -> list[str]:
         >>> feature_names(demo_dataset())[:2]
         ['feature 1', 'feature 2']
     """
-    numbered = [f"feature {number + 1}" for number in range(dataset.n_features)]
-    return list(dataset.feature_names) or numbered
+    return list(dataset.feature_names) or numbered(dataset.n_features)
 
 
 def _schema(dataset: Dataset) -> Any:

@@ -167,3 +167,13 @@ def shown(names: Sequence[str]) -> str:
     """
     listed = ", ".join(f"'{name}'" for name in names[:_MOST_NAMES])
     return listed if len(names) <= _MOST_NAMES else f"{listed} and {len(names) - _MOST_NAMES} more"
+
+
+def numbered(n_features: int) -> list[str]:
+    """What features without names are called: their numbers from 1, as in SVMlight.
+
+    Example:
+        >>> numbered(2)
+        ['feature 1', 'feature 2']
+    """
+    return [f"feature {number + 1}" for number in range(n_features)]

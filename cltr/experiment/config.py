@@ -115,10 +115,11 @@ class RunConfig(Options):
         return read_toml(path, "run file")
 
     def to_toml(self) -> str:
-        """As a run file; users and log only if they are set."""
+        """As a run file; users only if they are set, interactions only if they are simulated."""
         import tomli_w
 
-        values = self.model_dump(mode="json", exclude_none=True)
+        left_out = {"interactions"} if self.log else set()
+        values = self.model_dump(mode="json", exclude_none=True, exclude=left_out)
         return tomli_w.dumps(values)
 
 

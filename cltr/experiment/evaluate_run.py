@@ -15,6 +15,7 @@ from cltr.experiment.experiment import Experiment
 from cltr.experiment.initial_model import new_model
 from cltr.experiment.label_training import production_scorer
 from cltr.experiment.provenance import (
+    KEYS,
     RANKS,
     SCORES,
     check_data,
@@ -62,7 +63,7 @@ def evaluate(
         dataset = loading.load_dataset(data)
     model = new_model(components.scorer, dataset)
     folder.load_model("policy.safetensors", model)
-    production = _load_production(config, folder, dataset, elsewhere=data is not None)
+    production = load_production(config, folder, dataset, elsewhere=data is not None)
     log = None
     if config.log and data is None:
         log = open_run_log(config, dataset, components.click_model)
@@ -122,13 +123,13 @@ def _blend(
     )
 
 
-def _load_production(
+def load_production(
     config: RunConfig, folder: RunFolder, dataset: Dataset, *, elsewhere: bool
 ) -> Production:
     """Production's scores as they were in the run; on another data set, from its weights."""
     if not elsewhere:
         known = {
-            name: folder.load_scores(name, n_documents=dataset.n_documents)
+            name: folder.load_scores(name, n_documents=dataset.n_documents, key=KEYS[name])
             for name in (SCORES, RANKS)
             if (folder.path / name).exists()
         }

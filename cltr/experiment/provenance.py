@@ -1,30 +1,67 @@
 """What a run was made from: its configuration, its data, versions, and how results name it."""
 
+import os
 import platform
+from pathlib import Path
 from typing import Any
 
 from cltr.data import loading
 from cltr.errors import DataError, UsageError
-from cltr.experiment.components import Components, fitted_files, needed_plugins
+from cltr.experiment.components import FITTED, Components, fitted_files, needed_plugins
 from cltr.experiment.config import RunConfig, resolve
 from cltr.experiment.label_training import require_judgements
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import OWN, own_data
 from cltr.objectives.rewards import Labels
+from cltr.options import Choice
 from cltr.plugins import versions
 from cltr.types import Dataset
 
 SCORES, RANKS = "production-scores.safetensors", "production-ranks.safetensors"
 """Files of a run that keep what was known of production."""
+KEYS = {SCORES: "scores", RANKS: "rank_distribution"}
+"""What the array in each of them is called."""
+_PLACES = ("data", "log", "production_scores")
+"""What a run file names that may lie elsewhere when the folder has moved."""
 
 
 def read_config(folder: RunFolder) -> RunConfig:
     """The resolved configuration of a run; its fitted click models are as they were."""
     config = resolve(RunConfig.load(folder.config_file), source=str(folder.config_file))
+    config = _located(config, folder)
     expected = config.provenance.get("click_models", {})
     for path, found in fitted_files(config).items():
         _check_unchanged(folder, path, found, expected.get(path, ""))
     return config
+
+
+def _located(config: RunConfig, folder: RunFolder) -> RunConfig:
+    """Files that are not where the run file says are looked for from the run's folder.
+
+    A fitted click model that is gone is replaced by the copy in the folder.
+    """
+    places = config.provenance.get("from_here", {})
+    values: dict[str, Any] = {}
+    for name in _PLACES:
+        typed = getattr(config, name)
+        if typed in places and not Path(typed).exists():
+            other = folder.path / places[typed]
+            values |= {name: str(other)} if other.exists() else {}
+    for role in ("click_model", "users"):
+        choice = getattr(config, role)
+        path = choice.name.removeprefix(FITTED) if choice is not None else ""
+        fingerprint = config.provenance.get("click_models", {}).get(path, "")
+        if fingerprint and not Path(path).exists():
+            copy = folder.embedded_click_model(fingerprint)
+            values |= {role: Choice(name=f"{FITTED}{copy}")} if copy else {}
+    return config.model_copy(update=values)
+
+
+def from_folder(config: RunConfig, folder: RunFolder) -> dict[str, str]:
+    """Where the files that a run file names lie, as seen from the run's folder."""
+    start, typed = folder.path.resolve(), [getattr(config, name) for name in _PLACES]
+    files = [one for one in typed if Path(one).is_file()]
+    return {one: os.path.relpath(Path(one).resolve(), start) for one in files}
 
 
 def open_data(config: RunConfig) -> tuple[RunConfig, Dataset]:
@@ -72,16 +109,19 @@ def describe(config: RunConfig, components: Components) -> dict[str, Any]:
     }
 
 
-def provenance(config: RunConfig, components: Components, dataset: Dataset) -> dict[str, Any]:
+def provenance(
+    config: RunConfig, components: Components, dataset: Dataset, folder: RunFolder
+) -> dict[str, Any]:
     """Versions and hashes of files: what a result depends on beside its run file.
 
     ``plugins`` are those that the run cannot do without.
     """
-    models = fitted_files(config)
+    models, places = fitted_files(config), from_folder(config, folder)
     return {
         "python": platform.python_version(),
         "data": dataset.fingerprint,
         "versions": versions(),
         "plugins": needed_plugins(components),
         **({"click_models": models} if models else {}),
+        **({"from_here": places} if places else {}),
     }

@@ -5,6 +5,7 @@ Every file is written beside and renamed; ``result.json`` comes last, so a folde
 
 import json
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -70,11 +71,12 @@ class RunFolder:
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file whole or not at all."""
-        with self._write(name) as temporary:
+        with self.writing(name) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
     @contextmanager
-    def _write(self, name: str) -> Iterator[Path]:
+    def writing(self, name: str) -> Iterator[Path]:
+        """A path to write to; at the end it becomes a file of the run."""
         with write_beside(self.path / name) as temporary:
             yield temporary
         self._written.add(self.path / name)
@@ -109,25 +111,36 @@ class RunFolder:
                 f"{self.path / name}: the weights do not fit the scorer of run.toml"
             ) from error
 
-    def save_scores(self, name: str, scores: Floats) -> None:
+    def save_scores(self, name: str, scores: Floats, *, key: str = "scores") -> None:
         """Scores, or other numbers, of all documents of the run's data set."""
-        self._save(name, {"scores": scores})
+        self._save(name, {key: scores})
 
-    def load_scores(self, name: str, *, n_documents: int) -> Floats:
-        """The scores that :meth:`save_scores` wrote."""
+    def load_scores(self, name: str, *, n_documents: int, key: str = "scores") -> Floats:
+        """What :meth:`save_scores` wrote; version 0.1 called everything ``scores``."""
         arrays = self._load(name)
-        if "scores" not in arrays:
-            raise DataError(f"{self.path / name}: holds no scores")
-        scores: Floats = arrays["scores"]
-        if len(scores) != n_documents:
+        found: Floats | None = arrays.get(key, arrays.get("scores"))
+        what = key.replace("_", " ")
+        if found is None:
+            raise DataError(f"{self.path / name}: holds no {what}")
+        if len(found) != n_documents:
             raise DataError(
-                f"{self.path / name}: has scores of {len(scores)} documents; the data set has "
+                f"{self.path / name}: has {what} of {len(found)} documents; the data set has "
                 f"{n_documents}"
             )
-        return scores
+        return found
+
+    def embed_click_model(self, path: str, fingerprint: str) -> None:
+        """Keep a copy of a fitted click model, so that the folder can go elsewhere."""
+        with self.writing(f"click-model-{fingerprint}.h5") as partial:
+            shutil.copyfile(path, partial)
+
+    def embedded_click_model(self, fingerprint: str) -> Path | None:
+        """The copy of a fitted click model, if there is one."""
+        path = self.path / f"click-model-{fingerprint}.h5"
+        return path if path.is_file() else None
 
     def _save(self, name: str, arrays: State) -> None:
-        with self._write(name) as temporary:
+        with self.writing(name) as temporary:
             write_arrays(temporary, arrays)
 
     def _load(self, name: str) -> State:

@@ -10,11 +10,13 @@ from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
+from cltr.experiment.hand_over import hand_over
 from cltr.experiment.label_training import has_labels
 from cltr.experiment.other_models import gains_by_model, sign_sentence
 from cltr.experiment.outcome import Learned
 from cltr.experiment.progress import Progress
 from cltr.experiment.provenance import (
+    KEYS,
     RANKS,
     SCORES,
     check_data,
@@ -40,7 +42,8 @@ def train(
     config, dataset = open_data(config)
     folder = RunFolder.create(out, label=f"{components.estimator.name}-{components.reward.name}")
     config = resolved(config, components)
-    config = config.model_copy(update={"provenance": provenance(config, components, dataset)})
+    made_from = provenance(config, components, dataset, folder)
+    config = config.model_copy(update={"provenance": made_from})
     try:
         folder.write_text("run.toml", config.to_toml())
         return _run(config, components, dataset, folder, progress or Progress())
@@ -145,10 +148,11 @@ def _save(folder: RunFolder, experiment: Experiment, learned: Learned) -> None:
     folder.save_model("policy.safetensors", learned.model)
     for name, values in ((SCORES, production.scores), (RANKS, production.rank_distribution)):
         if values is not None:
-            folder.save_scores(name, values)
+            folder.save_scores(name, values, key=KEYS[name])
     if production.model is not None:
         folder.save_model("production.safetensors", production.model)
     folder.write_json("history.json", learned.state.history)
+    hand_over(folder, experiment, learned.model)
 
 
 class _Saver:

@@ -127,7 +127,7 @@ def write_run(
     """
     if not np.isfinite(scores).all():
         raise DataError(f"{path}: a score is not finite, so documents cannot be ranked")
-    _check_ids(path, [*query_ids.tolist(), *document_ids.tolist(), tag])
+    check_ids(path, [*query_ids.tolist(), *document_ids.tolist(), tag])
     owners = np.repeat(np.arange(len(query_ids)), np.diff(offsets))
     order = np.lexsort((-np.asarray(scores), owners))
     places = np.arange(len(order)) - np.repeat(offsets[:-1] - offsets[0], np.diff(offsets))
@@ -164,7 +164,7 @@ def write_qrels(
         offsets: where each query's documents lie, ``[queries + 1]``.
         labels: ``[docs]``.
     """
-    _check_ids(path, [*query_ids.tolist(), *document_ids.tolist()])
+    check_ids(path, [*query_ids.tolist(), *document_ids.tolist()])
     owners = np.repeat(np.arange(len(query_ids)), np.diff(offsets))
     kept = np.flatnonzero(~np.isnan(labels))
     with write_beside(path) as partial, partial.open("w", encoding="utf-8") as stream:
@@ -179,7 +179,8 @@ def write_qrels(
         )
 
 
-def _check_ids(path: Path | str, ids: Sequence[str]) -> None:
+def check_ids(path: Path | str, ids: Sequence[str]) -> None:
+    """Refuse ids that the format cannot hold."""
     wrong = next((id for id in ids if not id or id.split() != [id]), None)
     if wrong is not None:
         raise DataError(

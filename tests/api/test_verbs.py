@@ -14,7 +14,7 @@ from cltr.errors import CltrError, DataError, OptionError, PluginError, UnknownN
 from tests import small
 from tests.api.conftest import SMALL
 
-VERBS = ("train", "simulate", "ingest", "check", "fit", "evaluate", "compare")
+VERBS = ("train", "simulate", "ingest", "check", "fit", "evaluate", "rank", "compare")
 RENAMED = {
     "uses": "log",  # the object has supports(use)
     "assignments": "options",

@@ -24,6 +24,10 @@ FILES = {
     "production-scores.safetensors",
     "history.json",
     "result.json",
+    "inputs.json",
+    "sample.safetensors",
+    "serving.json",
+    "README.md",
 }
 
 

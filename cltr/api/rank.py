@@ -1,0 +1,173 @@
+"""``cltr.rank``: score and rank queries with the model of a run."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.text import Text
+
+from cltr.api.shown import Shown
+from cltr.api.sources import DataLike, FileName, Frame, as_files
+from cltr.data.matched_features import match_features, match_matrix
+from cltr.errors import DataError
+from cltr.experiment.rank_queries import Candidates, ranked, served
+from cltr.experiment.run_model import RunModel
+from cltr.files.ranking_files import ranking_writer
+from cltr.files.storage import keep_inputs
+from cltr.files.table_columns import TableColumns
+from cltr.files.table_files import columns_of, plain_errors, quoted, select_files, workspace
+from cltr.logs.score_files import read_scores
+from cltr.options import Options
+from cltr.report.rendering import Tables
+from cltr.types import Floats
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Ranking(Shown):
+    """Ranked documents, a row each; or, written to a file, how many there were."""
+
+    def __init__(self, result: Mapping[str, Any], rows: "pyarrow.Table | None" = None) -> None:
+        self.result = result
+        self._table = rows
+
+    def table(self) -> "pyarrow.Table":
+        """The rows: query, document, rank, score and expected weight; or what requests get."""
+        if self._table is None:
+            raise DataError(f"the rankings are in {self.result['out']}")
+        return self._table
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        rows: list[dict[str, Any]] = self.table().to_pylist()
+        return rows
+
+    def _tables(self, width: int) -> Tables:
+        del width
+        return ranking_tables(self.result)
+
+
+def ranking_tables(result: Mapping[str, Any]) -> Tables:
+    """One line for people."""
+    what = f"{result['rows']:,} rows of {result['queries']:,} queries"
+    yield Text(f"{what}{' in ' + str(result['out']) if result['out'] else ''}")
+
+
+def rank(
+    run: Any,
+    *,
+    data: DataLike | None = None,
+    production: FileName | Frame | None = None,
+    requests: FileName | Frame | None = None,
+    out: FileName | None = None,
+    query_column: str = "",
+    document_column: str = "",
+    missing: str = "refuse",
+) -> Ranking:
+    """Score and rank queries with the model of a finished run, as ``cltr rank`` does.
+
+    Raw features are normalised as in training. Columns are matched by name where the run knows the
+    names of its features, and by their number where it does not.
+
+    Args:
+        run: the run or its folder.
+        data: queries, documents and features: a Parquet, CSV, TSV or JSON lines file, a data set
+            or its file, or a data frame; the run's own data set by default.
+        production: production's scores (query, document, score) where the model or the serving
+            rule needs them.
+        requests: a table with columns ``request`` and ``query``: then the ranking that each
+            request gets by the run's serving rule.
+        out: file to write (.parquet, .csv, .jsonl, .trec), block by block; else all is returned.
+        query_column: the query, where its name is not a common one.
+        document_column: the document, where its name is not a common one.
+        missing: ``refuse`` missing features, or set them to ``zero``.
+    """
+    opened = RunModel.open(Path(getattr(run, "path", run)))
+    how = {
+        "query_column": query_column,
+        "document_column": document_column,
+        "missing": missing,
+    }
+    with as_files(production, requests) as (scores, asked):
+        if out is not None:
+            named = [data] if isinstance(data, str | Path) else []
+            keep_inputs(Path(out), [*named, *scores, *asked])
+        candidates = _candidates(opened, data, scores, how)
+        if asked:
+            schema, tables = served(candidates, _requests(asked[0]))
+        else:
+            schema, tables = ranked(candidates)
+        n_queries = candidates.features.dataset.n_queries
+        result = {"run": str(opened.folder.path), "queries": n_queries, "out": out and str(out)}
+        if out is not None:
+            rows = 0
+            with ranking_writer(Path(out), schema) as write:
+                for table in tables:
+                    write(table)
+                    rows += table.num_rows
+            return Ranking({**result, "rows": rows})
+        import pyarrow
+
+        whole = pyarrow.concat_tables([schema.empty_table(), *tables])
+        return Ranking({**result, "rows": whole.num_rows}, whole)
+
+
+def _candidates(
+    run: RunModel, data: DataLike | None, scores: Sequence[Path], how: Mapping[str, str]
+) -> Candidates:
+    if data is None:
+        own = Candidates.own(run)
+        if not scores:
+            return own
+        return Candidates(run, own.features, read_scores(scores[0], own.features.dataset))
+    names, n = run.inputs.feature_names, run.inputs.n_features
+    features = match_features(data, names, n, **how)
+    known = read_scores(scores[0], features.dataset) if scores else None
+    return Candidates(run, features, known)
+
+
+class _RequestColumns(Options):
+    request_column: str = "request"
+    query_column: str = ""
+
+
+def _requests(path: Path) -> dict[str, list[str]]:
+    """Ids of requests by query, in the order of the file."""
+    with workspace() as connection, plain_errors([path]):
+        table = select_files(connection, [path])
+        columns = TableColumns(columns_of(connection, table), _RequestColumns(), where=str(path))
+        names = [quoted(columns.find(role) or "") for role in ("request", "query")]
+        listed = ", ".join(f"{name}::VARCHAR" for name in names)
+        rows = connection.execute(f"SELECT {listed} FROM ({table})").fetchall()
+    found: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for request, query in rows:
+        if not request or not query:
+            raise DataError(f"{path}: a request has no id or no query")
+        if request in seen:
+            raise DataError(f"{path}: request '{request}' comes twice; an id decides a ranking")
+        seen.add(request)
+        found.setdefault(query, []).append(request)
+    return found
+
+
+def predict(
+    run: RunModel,
+    X: Any,  # as in scikit-learn
+    *,
+    production: Any = None,
+    lengths: Sequence[int] | None = None,
+) -> Floats:
+    """Scores of documents, ``[docs]``; see :meth:`cltr.Run.predict`."""
+    features = match_matrix(X, run.inputs.feature_names, run.inputs.n_features)
+    sizes = np.array([len(features)] if lengths is None else lengths, np.int64)
+    if int(sizes.sum()) != len(features) or (sizes < 1).any():
+        raise DataError(f"lengths add up to {int(sizes.sum())}; X has {len(features)} rows")
+    if run.inputs.own_documents:
+        raise DataError("the model knows the documents of its own data set only; use rank()")
+    known = None if production is None else np.asarray(production, np.float64)
+    if known is not None and (known.shape != (len(features),) or not np.isfinite(known).all()):
+        raise DataError(f"production must be {len(features)} finite numbers")
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return run.scores(run.prepared(features, offsets, production=known))
