@@ -5,13 +5,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cltr.api.candidates import GateVerdict, gate
 from cltr.api.rank import Ranking, predict, rank
 from cltr.api.shown import Shown
-from cltr.api.sources import DataLike, FileName, Frame, named_data
+from cltr.api.sources import DataLike, FileName, Frame, LogLike, named_data
+from cltr.errors import UsageError
+from cltr.evaluation.verdict import BUDGET
 from cltr.experiment import evaluate_run
 from cltr.experiment.config import RunConfig
 from cltr.experiment.provenance import read_config
 from cltr.experiment.run_folder import RunFolder
+from cltr.experiment.run_log import OWN
 from cltr.experiment.run_model import RunModel
 from cltr.report.rendering import Tables
 from cltr.report.run_tables import result_tables
@@ -154,8 +158,8 @@ class Run(Evaluation):
         ties: str | None = None,
         metrics: Sequence[str | Mapping[str, Any]] | None = None,
     ) -> Evaluation:
-        """Judge the run again; see :func:`evaluate`."""
-        return evaluate(
+        """Judge the run again; see :func:`cltr.evaluate`."""
+        return judge_again(
             self,
             data=data,
             blend_to_loss=blend_to_loss,
@@ -210,36 +214,46 @@ class Run(Evaluation):
             missing=missing,
         )
 
+    def gate(
+        self,
+        *,
+        log: LogLike | None = None,
+        data: DataLike | None = None,
+        max_loss: float = BUDGET,
+        confidence: float = 0.95,
+        **judging: Any,
+    ) -> GateVerdict:
+        """Decide about the run: deploy, canary, hold or reject; see :func:`cltr.gate`.
+
+        Args:
+            log: judges the run; its own log by default.
+            data: the data set that the log lies on; the run's own by default.
+            max_loss: points of NDCG, as a share, that may be lost at worst.
+            confidence: of each bound for the gain.
+            judging: further options of :func:`cltr.gate`.
+        """
+        own = self.config
+        if log is None and not own.log:
+            raise UsageError(f"{self.path}: the run has no log of its own; give one")
+        if log is None:
+            data = own.data if data is None and own.data != OWN else data
+            log = own.log
+        return gate(self, log=log, data=data, max_loss=max_loss, confidence=confidence, **judging)
+
 
 def load(path: FileName) -> Run:
     """Open the folder of a finished run, such as ``runs/001-prpo-dr``."""
     return Run(path)
 
 
-def evaluate(
+def judge_again(
     run: Run | FileName,
     *,
-    data: DataLike | None = None,
-    blend_to_loss: float | None = None,
-    gain: str | None = None,
-    empty: str | None = None,
-    ties: str | None = None,
-    metrics: Sequence[str | Mapping[str, Any]] | None = None,
+    data: DataLike | None,
+    blend_to_loss: float | None,
+    **measures: Any,
 ) -> Evaluation:
-    """Judge a finished run again, as ``cltr evaluate`` does.
-
-    Args:
-        run: the run or its folder.
-        data: another data set with the same features.
-        blend_to_loss: mix with production so that NDCG falls by at most this, whatever users find
-            relevant; 0.02 is two points.
-        gain: of a grade g in NDCG and DCG: ``linear`` is g (the paper's), ``exponential`` 2^g - 1.
-        empty: queries without relevant documents: ``zero`` (the paper's), ``skip`` or ``one``.
-        ties: equal scores of a ranker without chance: ``order`` (as listed) or ``expected``.
-        metrics: further metrics to report by name, or with options, such as
-            ``["err", {"name": "rbp", "persistence": 0.9}]``.
-    """
-    measures = {"gain": gain, "empty": empty, "ties": ties, "metrics": metrics or None}
+    """A finished run judged again, possibly on other data or blended with production."""
     result = evaluate_run.evaluate(
         run.path if isinstance(run, Run) else Path(run),
         data=named_data(data),

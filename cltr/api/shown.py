@@ -28,6 +28,10 @@ class Shown(ABC):
     def _rows(self) -> Sequence[Mapping[str, Any]]:
         """The main table, row by row; all rows have the same keys."""
 
+    def tables(self) -> Tables:
+        """Tables and lines, as the command line prints them."""
+        return self._tables(UNFOLDED)
+
     def __repr__(self) -> str:
         return as_text(self._tables(WIDTH), width=WIDTH)
 

@@ -11,7 +11,8 @@ from cltr.cli.common.json_stdout import stdout_for_json
 
 COMMANDS = {
     "train": "Learn a ranker from clicks; the main job.",
-    "evaluate": "Judge a finished run: metrics and the safety certificate.",
+    "evaluate": "Judge a finished run, or any candidate ranker by a log.",
+    "gate": "Decide about a candidate: deploy, canary, hold or reject.",
     "rank": "Score and rank queries with the model of a finished run.",
     "simulate": "Draw a click log of a production ranker and its users.",
     "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cltr.cli.common.candidates import candidate_options_with_log
 from cltr.cli.common.options import Share, shared, warn_about_plugins
 
 
@@ -16,10 +17,21 @@ Examples:
   cltr evaluate runs/001-prpo-dr --blend-to-loss 0.02
   cltr evaluate runs/001-prpo-dr --gain exponential --empty skip
   cltr evaluate runs/001-prpo-dr --metric err --metric rbp
-  cltr evaluate runs/001-prpo-dr --data other.h5 --json""",
+  cltr evaluate runs/001-prpo-dr --data other.h5 --json
+  cltr evaluate scores.parquet runs/001-prpo-dr --log log.h5""",
 )
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--data", metavar="FILE", help="Another data set with the same features.")
+@click.argument("candidates", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--data",
+    metavar="FILE",
+    help="Another data set with the same features; with --log, the one that the log lies on.",
+)
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Judge candidates by this log, by several estimators side by side.",
+)
 @click.option(
     "--blend-to-loss",
     type=Share(),
@@ -49,25 +61,26 @@ Examples:
     metavar="NAME",
     help="Also report this metric, such as err or rbp; may be repeated.  [the run's]",
 )
+@candidate_options_with_log
 @shared
 def command(
-    run: Path,
-    data: str | None,
-    blend_to_loss: float | None,
+    candidates: tuple[Path, ...],
     as_json: bool,
     verbose: bool,
-    **measures: Any,
+    **choices: Any,
 ) -> None:
-    """Judge a finished run: metrics and the safety certificate.
+    """Judge a finished run, or any candidate ranker by a log.
 
-    RUN is the folder that 'cltr train' wrote.
+    Without --log, CANDIDATES is one folder that 'cltr train' wrote: its metrics and its safety
+    certificate are computed again. With --log, each of CANDIDATES is a run folder, a table with
+    query, document and score or rank (Parquet, CSV, TSV, JSON lines), a TREC run, or the word
+    'production'; the clicks of the log judge them.
     """
     del verbose
     warn_about_plugins()
 
-    from cltr.api.run import evaluate
+    from cltr.api.evaluate import evaluate
     from cltr.cli.common.output import show
-    from cltr.report.run_tables import result_tables
 
-    found = evaluate(run, data=data, blend_to_loss=blend_to_loss, **measures)
-    show(found.result, result_tables(found.result), as_json=as_json)
+    found = evaluate(candidates, **choices)
+    show(found.result, found.tables(), as_json=as_json)

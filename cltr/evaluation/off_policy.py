@@ -6,10 +6,8 @@ The reward's clicks must be others than those that the policy was trained on or 
 Interactions of a query share its documents, so they are not independent; queries are. So the
 interval treats queries as clusters (:mod:`cltr.evaluation.bounds`).
 
-*A fitted click model* has an error of its own. An error of examination and trust moves a reward by
-:math:`\mathrm d\mu_d = -(\mathrm d\bar\beta_d + \mu_d\, \mathrm d\rho_d) / \rho_d` in expectation,
-whatever reward it is, if it estimates relevance without bias. So the covariance of the fit gives
-the variance that it adds to each value (delta method).
+*A fitted click model* has an error of its own, which the intervals contain
+(:mod:`cltr.evaluation.click_model_error`).
 
 *Some logs support no interval* (:mod:`cltr.evaluation.bounds.support`). Then a value has none, and
 says why.
@@ -29,6 +27,7 @@ from cltr.evaluation.bounds import (
     diagnose_clusters,
     few_clicks,
 )
+from cltr.evaluation.click_model_error import ClickModelError
 from cltr.interfaces import ClickModel
 from cltr.policies.on_dataset import Mixture
 from cltr.types import Floats, Rewards
@@ -61,11 +60,17 @@ def off_policy_values(
         raise DataError("off-policy values need clicks, and a production ranker that is known")
     target: Target = "new queries" if _apart(rewards, trained_on) else "these queries"
     logging, new = served.production.weights(rank_weights), served.weights(rank_weights)
-    fit = _FitError(served, rewards, click_model)
+    fit = ClickModelError.of(click_model, served.production, rewards.statistics.top_k)
+    traffic = np.repeat(rewards.query_weights, rewards.dataset.lists.lengths)
 
     def value(weights: Floats) -> dict[str, Any]:
         found = value_interval(weights, rewards, target=target, seed=seed)
-        return fit.added(found, weights).plain()
+        if not fit.fitted or found.no_interval_because is not None:
+            return found.plain()
+        error, reason = fit.size(_by_propensity(weights, rewards) * traffic, rewards.values)
+        return (
+            found.with_error(error) if reason is None else found.without_interval(reason)
+        ).plain()
 
     clusters = diagnose_clusters(value_totals(new - logging, rewards))
     effective, largest = _worth(new, rewards)
@@ -136,46 +141,6 @@ def _apart(one: Rewards, other: Rewards) -> bool:
     first, second = one.dataset, other.dataset
     after = first.first_document >= second.first_document + second.n_documents
     return after or second.first_document >= first.first_document + first.n_documents
-
-
-class _FitError:
-    """The error that a fitted click model adds to values."""
-
-    def __init__(self, served: Mixture, rewards: Rewards, model: ClickModel | None) -> None:
-        self.rewards = rewards
-        self.fitted = None if model is None else model.fitted
-        if self.fitted is None or self.fitted.covariance is None or served.production is None:
-            return
-        assert rewards.statistics is not None
-        top_k = rewards.statistics.top_k
-        self.covariance = self.fitted.covariance[:, :top_k, :, :top_k]
-        units = np.eye(top_k)
-        self.ranks = np.stack([served.production.weights(unit) for unit in units], axis=1)
-
-    def added(self, found: MeanInterval, weights: Floats) -> MeanInterval:
-        """The interval with the error of the click model, or none if that is not known."""
-        if self.fitted is None or found.no_interval_because is not None:
-            return found
-        if self.fitted.covariance is None:
-            return found.without_interval(
-                "the click model was fitted, and how well is not recorded (cltr fit records it for "
-                "pbm and trust-bias)"
-            )
-        gradient = self._gradient(weights)
-        variance = float(np.einsum("ai,aibj,bj->", gradient, self.covariance, gradient))
-        if not np.isfinite(variance):
-            return found.without_interval(
-                "the click model was fitted to clicks that leave examination open at some ranks"
-            )
-        return found.with_error(float(np.sqrt(max(variance, 0.0))))
-
-    def _gradient(self, weights: Floats) -> Floats:
-        """Of the value, by examination and by trust of each rank, ``[2, K]``."""
-        rewards = self.rewards
-        each = _by_propensity(weights, rewards) * np.repeat(
-            rewards.query_weights, rewards.dataset.lists.lengths
-        )
-        return -np.stack([(each * rewards.values) @ self.ranks, each @ self.ranks])
 
 
 def _by_propensity(weights: Floats, rewards: Rewards) -> Floats:

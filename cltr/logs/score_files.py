@@ -1,5 +1,7 @@
 """Production's scores from a file: a row for each query and document, or a TREC run."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,10 +25,20 @@ class ScoreColumns(Options):
     query_column: str = Field("", description="the query, or its id.")
     document_column: str = Field("", description="the document's id.")
     score_column: str = Field("", description="its score.")
+    position_column: str = Field("", description="its rank, from 1.")
 
 
-def create_scores(connection: "Connection", path: Path) -> None:
-    """A table ``production`` with ``query``, ``document`` and ``score`` from a file."""
+def create_scores(connection: "Connection", path: Path, *, ranks: bool = False) -> bool:
+    """A table ``production`` with ``query``, ``document`` and ``score`` from a file.
+
+    Args:
+        connection: where the table is made.
+        path: the file.
+        ranks: whether ranks will do where there are no scores; the score is then minus the rank.
+
+    Returns:
+        Whether the scores were made of ranks.
+    """
     with plain_errors([path]):
         if is_run(path):
             connection.register("trec_run", read_run(path).table("score"))
@@ -34,24 +46,30 @@ def create_scores(connection: "Connection", path: Path) -> None:
         else:
             table = select_files(connection, [path])
         columns = TableColumns(columns_of(connection, table), ScoreColumns(), where=str(path))
-        names = {role: quoted(columns.find(role) or "") for role in ("query", "document", "score")}
+        ranked = ranks and not columns.known("score") and bool(columns.known("position"))
+        roles = ("query", "document", "position" if ranked else "score")
+        query, document, number = (quoted(columns.find(role) or "") for role in roles)
         # A bare cast would be left to duckdb's CSV reader, which refuses what is no number.
-        score = f"try_cast(trim({names['score']}::VARCHAR) AS DOUBLE)"
+        score = f"try_cast(trim({number}::VARCHAR) AS DOUBLE)"
         connection.execute(
             "CREATE OR REPLACE TABLE production AS "
-            f"SELECT {names['query']}::VARCHAR AS query, {names['document']}::VARCHAR AS document, "
-            f"min({score}) AS score, max({score}) AS other, "
+            f"SELECT {query}::VARCHAR AS query, {document}::VARCHAR AS document, "
+            f"{'-' if ranked else ''}min({score}) AS score, "
+            f"{'-' if ranked else ''}max({score}) AS other, "
             f"count_if(isfinite({score}) IS NOT true) AS bad FROM ({table}) GROUP BY ALL"
         )
-        for condition, what in (
-            ("bad > 0", "a score that is no finite number"),
-            ("score <> other", "two different scores"),
+        what = "rank" if ranked else "score"
+        for condition, wrong_with in (
+            ("bad > 0", f"a {what} that is no finite number"),
+            ("score <> other", f"two different {what}s"),
         ):
             wrong = connection.execute(
                 f"SELECT query, document FROM production WHERE {condition} LIMIT 1"
             ).fetchone()
             if wrong:
-                raise DataError(f"{path}: query '{wrong[0]}', document '{wrong[1]}' has {what}")
+                place = f"query '{wrong[0]}', document '{wrong[1]}'"
+                raise DataError(f"{path}: {place} has {wrong_with}")
+    return ranked
 
 
 def read_scores(path: Path, dataset: Dataset) -> Floats:
@@ -63,29 +81,45 @@ def read_scores(path: Path, dataset: Dataset) -> Floats:
 
 def match_scores(connection: "Connection", path: Path, dataset: Dataset) -> Floats:
     """The scores of ``production`` in the order of a data set's documents."""
-    owners = np.repeat(dataset.query_ids.astype(object), dataset.lists.lengths)
-    given = {
-        "query": owners,
-        "document": dataset.document_ids.astype(object),
-        "row": np.arange(dataset.n_documents),
-    }
-    connection.register("given", given)
-    found = arrays(
-        connection,
-        "SELECT row, score FROM given JOIN production ON given.query = production.query "
-        "AND given.document = production.document",
-    )
-    connection.unregister("given")
-    scores = np.full(dataset.n_documents, np.nan)
-    scores[np.asarray(found["row"])] = np.asarray(found["score"])
+    scores = scores_given(connection, dataset)
     missing = np.flatnonzero(np.isnan(scores))
     if len(missing):
         row = missing[0]
+        owner = dataset.query_ids[dataset.lists.owners[row]]
         raise DataError(
             f"{path}: {len(missing):,} of {len(scores):,} documents have no score, such as "
-            f"'{dataset.document_ids[row]}' of query '{owners[row]}'"
+            f"'{dataset.document_ids[row]}' of query '{owner}'"
         )
     return scores
+
+
+def scores_given(connection: "Connection", dataset: Dataset) -> Floats:
+    """The same, NaN where there is none, ``[docs]``."""
+    with listed_documents(connection, dataset):
+        found = arrays(
+            connection,
+            "SELECT row, score FROM given JOIN production ON given.query = production.query "
+            "AND given.document = production.document",
+        )
+    scores = np.full(dataset.n_documents, np.nan)
+    scores[np.asarray(found["row"])] = np.asarray(found["score"])
+    return scores
+
+
+@contextmanager
+def listed_documents(connection: "Connection", dataset: Dataset) -> Iterator[None]:
+    """A table ``given`` with ``query``, ``document`` and ``row`` of a data set's documents."""
+    owners = np.repeat(dataset.query_ids.astype(str).astype(object), dataset.lists.lengths)
+    given = {
+        "query": owners,
+        "document": dataset.document_ids.astype(str).astype(object),
+        "row": np.arange(dataset.n_documents),
+    }
+    connection.register("given", given)
+    try:
+        yield
+    finally:
+        connection.unregister("given")
 
 
 def export_run(path: Path, out: Path) -> None:

@@ -14,7 +14,7 @@ from cltr.errors import CltrError, DataError, OptionError, PluginError, UnknownN
 from tests import small
 from tests.api.conftest import SMALL
 
-VERBS = ("train", "simulate", "ingest", "check", "fit", "evaluate", "rank", "compare")
+VERBS = ("train", "simulate", "ingest", "check", "fit", "evaluate", "gate", "rank", "compare")
 RENAMED = {
     "uses": "log",  # the object has supports(use)
     "assignments": "options",
@@ -23,6 +23,7 @@ RENAMED = {
     "names": "click_model",
     "study_file": "study",
     "paths": "source",
+    "candidates": "run",
 }
 """What a command calls a parameter, where Python has another name."""
 READER = ("_column", "_columns", "_from", "options")

@@ -1,0 +1,84 @@
+"""``cltr.evaluate``."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cltr.api.candidates import CandidateEvaluation, CandidateLike, evaluate_candidates
+from cltr.api.run import Evaluation, Run, judge_again
+from cltr.api.sources import DataLike, FileName, LogLike
+from cltr.errors import UsageError
+
+
+def evaluate(
+    run: Run | FileName | CandidateLike | Sequence[CandidateLike],
+    *,
+    log: LogLike | None = None,
+    data: DataLike | None = None,
+    blend_to_loss: float | None = None,
+    gain: str | None = None,
+    empty: str | None = None,
+    ties: str | None = None,
+    metrics: Sequence[str | Mapping[str, Any]] | None = None,
+    confidence: float | None = None,
+    serve: str | None = None,
+    clicks: str | None = None,
+    click_model: str | None = None,
+    production: FileName | None = None,
+    top_k: int | None = None,
+    seed: int | None = None,
+) -> Evaluation | CandidateEvaluation:
+    """Judge a finished run again, or candidates by a log, as ``cltr evaluate`` does.
+
+    Args:
+        run: the run or its folder; with a log, a candidate or several of them: runs, tables of
+            scores or ranks, TREC runs, or ``"production"``.
+        log: judge candidates by this log.
+        data: another data set with the same features; with a log, the one that it lies on.
+        blend_to_loss: mix with production so that NDCG falls by at most this, whatever users find
+            relevant; 0.02 is two points. Only without a log, like the next four.
+        gain: of a grade g in NDCG and DCG: ``linear`` is g (the paper's), ``exponential`` 2^g - 1.
+        empty: queries without relevant documents: ``zero`` (the paper's), ``skip`` or ``one``.
+        ties: equal scores of a ranker without chance: ``order`` (as listed) or ``expected``.
+        metrics: further metrics to report by name, or with options, such as
+            ``["err", {"name": "rbp", "persistence": 0.9}]``.
+        confidence: of all lower bounds together, one-sided; 0.95 by default. Only with a log, like
+            all that follow; see :func:`cltr.gate`.
+        serve: ``sorted`` or ``sampled`` rankings of tables.
+        clicks: ``test`` or ``all``.
+        click_model: a name, ``fitted:FILE``, or ``auto``.
+        production: a file with production's scores.
+        top_k: ranks to look at.
+        seed: decides every random choice.
+    """
+    again: dict[str, Any] = {
+        "blend_to_loss": blend_to_loss,
+        "gain": gain,
+        "empty": empty,
+        "ties": ties,
+        "metrics": metrics or None,
+    }
+    judging: dict[str, Any] = {
+        "confidence": confidence,
+        "serve": serve,
+        "clicks": clicks,
+        "click_model": click_model,
+        "production": production,
+        "top_k": top_k,
+        "seed": seed,
+    }
+    given = {key: value for key, value in judging.items() if value is not None}
+    if log is not None:
+        _refuse(again, "judges a run without --log")
+        return evaluate_candidates(run, log=log, data=data, **given)
+    _refuse(given, "needs --log")
+    one: Any = run[0] if isinstance(run, list | tuple) and len(run) == 1 else run
+    if isinstance(one, list | tuple):
+        raise UsageError("several candidates are judged by a log; give it with --log")
+    return judge_again(one, data=data, **again)
+
+
+def _refuse(options: Mapping[str, Any], why: str) -> None:
+    """Refuse options that mean nothing here."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"--{name.replace('_', '-')} {why}")

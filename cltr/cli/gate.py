@@ -1,0 +1,67 @@
+"""``cltr gate``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cltr.cli.common.candidates import candidate_options
+from cltr.cli.common.options import Share, shared, warn_about_plugins
+
+NOT_DEPLOYED = 3
+"""Exit code of every verdict but deploy."""
+
+
+@click.command(
+    "gate",
+    epilog="""\b
+Examples:
+  cltr gate runs/001-prpo-dr --log log.h5
+  cltr gate scores.parquet --log log.h5 --max-loss 2% --confidence 0.95
+  cltr gate candidate.run --log log.h5 --clicks all --json
+
+Exit code 0 says deploy, 3 says canary, hold or reject.""",
+)
+@click.argument("candidate", type=click.Path(path_type=Path))
+@click.option(
+    "--log",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Log from 'cltr ingest' or 'cltr simulate' that judges the candidate.",
+)
+@click.option("--data", metavar="FILE", help="Data set that the log lies on.  [none, or demo]")
+@click.option(
+    "--max-loss",
+    type=Share(),
+    default=0.02,
+    metavar="LOSS",
+    help="Points of NDCG that may be lost at worst, whatever users find relevant: 0.02 or 2% for "
+    "two points.  [0.02]",
+)
+@candidate_options
+@shared
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    candidate: Path,
+    as_json: bool,
+    verbose: bool,
+    **choices: Any,
+) -> None:
+    """Decide about a candidate: deploy, canary, hold or reject.
+
+    CANDIDATE is a run folder, a table with query, document and score or rank (Parquet, CSV, TSV,
+    JSON lines), a TREC run, or the word 'production'.
+    """
+    del verbose
+    warn_about_plugins()
+    from cltr.api.candidates import gate
+    from cltr.cli.common.output import show
+    from cltr.report.gate_tables import verdict_tables
+
+    found = gate(candidate, **choices)
+    show(found.result, verdict_tables(found.result), as_json=as_json)
+    if found.decision != "deploy":
+        context.exit(NOT_DEPLOYED)

@@ -1,0 +1,181 @@
+"""The decision about a candidate: reject, deploy, canary or hold, in this order.
+
+1. **reject**: the upper bound for the gain is below 0 (level 2).
+2. **deploy**: all health checks pass and the lower bound for the gain is at least 0 (level 2), or
+   the worst-case loss is at most the budget (level 0).
+3. **canary**: otherwise, where the worst-case loss is known, on the share of the requests whose
+   worst-case loss fits the budget (level 0).
+4. **hold**: otherwise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cltr.evaluation.verdict import BUDGET, LEVELS, Verdict, canary_share
+
+SMALLEST_SHARE = 1e-6
+"""Share of the requests below which a canary shows nothing."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A candidate's value less production's, by held-out clicks and the click model."""
+
+    value: float
+    error: float | None
+    """Standard error of the value; None if it is not known."""
+    low: float | None
+    """Lower bound, one-sided; None if the log supports none."""
+    high: float | None
+    """Upper bound, one-sided; None if the log supports none."""
+    confidence: float
+    """Of each bound."""
+    n_interactions: int
+    no_bound_because: str | None = None
+
+    def sentence(self) -> str:
+        """With all numbers."""
+        bounds = "no bounds"
+        if self.low is not None and self.high is not None:
+            bounds = f"bounds {self.low:+.4f} and {self.high:+.4f}, each at {self.confidence:.0%}"
+        why = f": {self.no_bound_because}" if self.no_bound_because else ""
+        return (
+            f"estimated gain {self.value:+.4f} DCG a request ({bounds}{why}; "
+            f"{self.n_interactions:,} held-out interactions)"
+        )
+
+    def more_interactions(self) -> int | None:
+        """About how many more interactions would bring a bound to the other side of 0.
+
+        Bounds approach the estimate like one over the square root of the interactions. None if
+        the estimate is 0, or there are no bounds.
+
+        Example:
+            >>> Gain(0.1, 0.1, -0.1, 0.3, 0.95, 1000).more_interactions()
+            3000
+        """
+        if self.low is None or self.high is None or self.value == 0:
+            return None
+        reach = self.value - self.low if self.value > 0 else self.high - self.value
+        factor = (reach / self.value) ** 2
+        if not np.isfinite(factor) or factor * self.n_interactions > MOST_INTERACTIONS:
+            return None
+        return max(0, int(np.ceil(self.n_interactions * (factor - 1))))
+
+
+MOST_INTERACTIONS = 1e12
+"""More than anybody logs."""
+
+
+@dataclass(frozen=True)
+class GateEvidence:
+    """All that a decision rests on."""
+
+    gain: Gain | None
+    """None if the log gives no estimate."""
+    worst_loss: float | None
+    """Most that NDCG can fall, whatever users find relevant, as a share; None if not known."""
+    doubts: Sequence[str] = ()
+    """Health checks that failed or are inconclusive, the failed ones first, one sentence each."""
+    estimated_exposure: bool = False
+    """Whether production's exposure is counted from the log, so the worst case is an estimate."""
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What was measured, by name."""
+        found = {} if self.worst_loss is None else {"worst_case_loss": self.worst_loss}
+        if self.gain is not None:
+            measured = {
+                name: getattr(self.gain, name) for name in ("value", "error", "low", "high")
+            }
+            found |= {key: float(one) for key, one in measured.items() if one is not None}
+            found["n_interactions"] = float(self.gain.n_interactions)
+        return found
+
+
+def decide_gate(evidence: GateEvidence, *, max_loss: float = BUDGET) -> Verdict:
+    """Reject, deploy, canary or hold.
+
+    Args:
+        evidence: bounds, worst case and doubts.
+        max_loss: points of NDCG, as a share, that may be lost at worst.
+
+    Example:
+        >>> sure = Gain(0.1, 0.02, 0.05, 0.15, 0.95, 1000)
+        >>> decide_gate(GateEvidence(sure, 0.4)).decision
+        'deploy'
+        >>> found = decide_gate(GateEvidence(sure, 0.4, ["Too few clicks."]), max_loss=0.02)
+        >>> found.decision, found.share
+        ('canary', 0.05)
+    """
+    gain, loss, numbers = evidence.gain, evidence.worst_loss, evidence.numbers
+    reasons = tuple(_reasons(evidence, max_loss))
+    if gain is not None and gain.high is not None and gain.high < 0:
+        sentence = f"Do not deploy: the candidate is worse than production; {gain.sentence()}."
+        return Verdict("reject", 2, sentence, reasons, numbers)
+    if gain is not None and gain.low is not None and gain.low >= 0 and not evidence.doubts:
+        sentence = f"Deploy: the candidate is at least as good as production; {gain.sentence()}."
+        return Verdict("deploy", 2, sentence, reasons, numbers, share=1.0)
+    if loss is not None and loss <= max_loss:
+        sentence = (
+            f"Deploy: NDCG falls by at most {_points(loss)}, which the budget of "
+            f"{_points(max_loss)} allows."
+        )
+        return Verdict("deploy", 0, sentence, reasons, numbers, share=1.0)
+    share = 0.0 if loss is None else canary_share(loss, budget=max_loss)
+    if share >= SMALLEST_SHARE and loss is not None:
+        sentence = (
+            f"Show the candidate to {share:.2%} of the requests (canary): NDCG then falls by at "
+            f"most {_points(share * loss)}, {LEVELS[0]}."
+        )
+        return Verdict("canary", 0, sentence, reasons, numbers, share=share)
+    sentence = f"Keep production: nothing shows that the candidate is as good.{_more(gain)}"
+    return Verdict("hold", 0, sentence, reasons, numbers)
+
+
+def _reasons(evidence: GateEvidence, max_loss: float) -> list[str]:
+    """What was found, in order of weight, each with its level of trust."""
+    told = []
+    gain, loss = evidence.gain, evidence.worst_loss
+    if gain is None:
+        told.append("Level 2 (click model): the log gives no estimate.")
+    else:
+        told.append(f"Level 2 ({LEVELS[2]}): {gain.sentence()}.{_more(gain)}")
+    told += [f"Level 2 ({LEVELS[2]}) is in doubt: {doubt}" for doubt in evidence.doubts]
+    if loss is None:
+        told.append("Level 0: the worst case is not known, since nothing is known of production.")
+        return told
+    relation = "within" if loss <= max_loss else "above"
+    note = (
+        " Production's exposure is counted from the log, so this is an estimate."
+        if evidence.estimated_exposure
+        else ""
+    )
+    told.append(
+        f"Level 0 ({LEVELS[0]}): NDCG falls by at most {_points(loss)}, {relation} the budget of "
+        f"{_points(max_loss)}.{note}"
+    )
+    return told
+
+
+def _more(gain: Gain | None) -> str:
+    """How many more interactions would decide, if the estimate stays as it is."""
+    if gain is None or gain.low is None or gain.high is None or gain.low >= 0 or gain.high < 0:
+        return ""
+    more = gain.more_interactions()
+    if more is None:
+        return " No number of interactions is likely to decide."
+    return f" About {_rounded(more):,} more such interactions would decide."
+
+
+def _rounded(number: int) -> int:
+    """To two digits: it is a rough number."""
+    digits = max(0, len(str(number)) - 2)
+    return int(round(number, -digits))
+
+
+def _points(share: float) -> str:
+    digits = ".2g" if 0 < share < 1e-3 else ".1f"
+    return f"{100 * share:{digits}} points"

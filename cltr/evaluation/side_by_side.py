@@ -1,0 +1,231 @@
+"""A candidate by all estimators, side by side: values, errors, lower bounds, and what they cost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from cltr.evaluation.bounds import (
+    ClusterTotals,
+    betting_lower,
+    cluster_error,
+    few_clicks,
+    smoothed_lower,
+    smoothed_mean,
+    smoothing_rate,
+    student_quantile,
+)
+from cltr.evaluation.bounds.clusters import effective_size
+from cltr.evaluation.bounds.interval import ROUNDING
+from cltr.evaluation.estimators import (
+    LINEAR,
+    HeldOutTerms,
+    beta_terms,
+    ips_terms,
+    linear_terms,
+    snips_terms,
+    weight_terms,
+)
+from cltr.evaluation.gain_bounds import click_sum_limits
+from cltr.evaluation.part import Weights
+from cltr.evaluation.units import InteractionUnits
+from cltr.types import Floats, Integers
+
+SMOOTHING = "log. smoothing"
+UNCORRECTED = ("DM", "click model")
+"""Estimates that rest on relevance estimates alone."""
+
+
+@dataclass(frozen=True)
+class EstimateRow:
+    """One estimator's answer."""
+
+    estimator: str
+    value: float
+    """Of the candidate, in expected weight of relevant documents a request (DCG)."""
+    production: float
+    difference: float
+    error: float | None
+    """Standard error of the difference for the queries of this log: units are independent."""
+    query_error: float | None
+    """Standard error of the difference for new queries: queries are independent."""
+    low: float | None
+    """Lower bound for the difference, one-sided; None if there is none."""
+    bound: str
+    """Which bound it is; ``t`` is approximate, the others hold at every number of units. ``none``
+    for estimates that clicks do not correct: their errors say nothing about their bias."""
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Support:
+    """How much the held-out clicks say about a candidate."""
+
+    effective_sample: float
+    """By Kish: for this candidate the units are worth so many equal ones."""
+    largest_weight: float
+    """Largest candidate weight by propensity of a document that production can show."""
+    unsupported: float
+    """Share of the candidate's weight on documents that production never shows."""
+
+    def plain(self) -> dict[str, float]:
+        """For JSON."""
+        return asdict(self)
+
+
+def support_of(all_weights: Sequence[Weights]) -> Support:
+    """Effective sample size, largest weight and unsupported share of a candidate."""
+    parts = [(one.fold.held_out, one.candidate[one.fold.held_out.split]) for one in all_weights]
+    each = np.concatenate([weight_terms(part, weights) for part, weights in parts])
+    n = np.array([part.units.n_interactions for part, _ in parts], np.float64)
+    hidden = np.array([part.unsupported(weights) for part, weights in parts])
+    return Support(
+        effective_size(np.maximum(each, 0.0)),
+        max(float(part.by_propensity(weights).max(initial=0.0)) for part, weights in parts),
+        float(n @ hidden / max(n.sum(), 1.0)),
+    )
+
+
+def estimate_rows(
+    all_weights: Sequence[Weights], *, confidence: float, seed: int
+) -> list[EstimateRow]:
+    """All estimators that the log supports.
+
+    Args:
+        all_weights: of candidate and production, fold by fold.
+        confidence: of each lower bound, one-sided.
+        seed: of the shuffle of betting bounds.
+    """
+    held_out = [one.fold.held_out for one in all_weights]
+    counts = np.concatenate([part.units.counts for part in held_out])
+    queries = np.concatenate([part.units.queries + part.first_query for part in held_out])
+    found: dict[str, HeldOutTerms] = {
+        "IPS": linear_terms(all_weights, ips_terms),
+        "SNIPS": snips_terms(all_weights, counts),
+        "beta*-IPS": beta_terms(all_weights),
+        "DR": linear_terms(all_weights, LINEAR["DR"]),
+        "DM": linear_terms(all_weights, LINEAR["DM"]),
+    }
+    if all(part.click_model_values is not None for part in held_out):
+        found["click model"] = linear_terms(all_weights, LINEAR["click model"])
+    interactions = all(isinstance(part.units, InteractionUnits) for part in held_out)
+    bets = {}
+    if interactions:
+        for name, regression in (("IPS", False), ("DR", True)):
+            limits = click_sum_limits(all_weights, regression=regression)
+            bets[name] = betting_lower(
+                found[name].difference, limits, confidence=confidence, seed=seed
+            )
+    supported = all(_enough_clicks(one) for one in all_weights)
+    rows = [
+        _row(
+            name,
+            terms,
+            counts,
+            queries,
+            confidence=confidence,
+            bet=bets.get(name),
+            supported=supported,
+        )
+        for name, terms in found.items()
+    ]
+    if interactions:
+        rows.append(_smoothed(all_weights, found["IPS"], rows[0], confidence=confidence))
+    return rows
+
+
+def _row(
+    name: str,
+    terms: HeldOutTerms,
+    counts: Floats,
+    queries: Integers,
+    *,
+    confidence: float,
+    bet: float | None,
+    supported: bool,
+) -> EstimateRow:
+    totals = ClusterTotals(terms.difference, counts)
+    n = counts.sum()
+    error = _known(cluster_error(totals))
+    query_error = _known(cluster_error(_by_query(terms.difference, counts, queries)))
+    approximate = None
+    if error is not None and name not in UNCORRECTED and supported:
+        approximate = totals.value - student_quantile(confidence, len(counts) - 1) * error
+    return EstimateRow(
+        name,
+        float(terms.candidate.sum() / n),
+        float(terms.production.sum() / n),
+        totals.value,
+        error,
+        query_error,
+        approximate if bet is None else min(bet, totals.value),
+        _bound_name(approximate, bet),
+    )
+
+
+def _bound_name(approximate: float | None, bet: float | None) -> str:
+    if bet is not None:
+        return "betting"
+    return "none" if approximate is None else "t"
+
+
+def _enough_clicks(one: Weights) -> bool:
+    """Whether enough clicks decide for an approximate bound (:func:`few_clicks`)."""
+    part = one.fold.held_out
+    sizes = part.by_propensity(one.difference(part))
+    expected = part.statistics.displays_per_document * part.exposure.attention
+    return few_clicks(sizes, np.where(sizes != 0, expected, 0.0)) is None
+
+
+def _by_query(terms: Floats, counts: Floats, queries: Integers) -> ClusterTotals:
+    sums, sizes = (np.bincount(queries, each).astype(np.float64) for each in (terms, counts))
+    return ClusterTotals(sums, sizes)
+
+
+def _known(number: float) -> float | None:
+    return number if np.isfinite(number) else None
+
+
+def _smoothed(
+    all_weights: Sequence[Weights], terms: HeldOutTerms, ips: EstimateRow, *, confidence: float
+) -> EstimateRow:
+    """Logarithmic smoothing of IPS; its rates come from the other clicks of each fold."""
+    limits = click_sum_limits(all_weights, regression=False)
+
+    def smoothed(which: str, held: Floats, low: float) -> tuple[float, float]:
+        others = np.concatenate(
+            [ips_terms(one.fold.fit, _fit_weights(one)[which]) for one in all_weights]
+        )
+        moment, low = float((others**2).mean()), low * (1 + ROUNDING)
+        if moment <= 0:
+            return float(held.mean()), float(held.mean())
+        rate = smoothing_rate(moment, len(held), confidence=confidence)
+        rate = min(rate, -0.5 / low) if low < 0 else rate
+        bound = smoothed_lower(held, rate=rate, confidence=confidence, low=low)
+        return smoothed_mean(held, rate=rate, low=low), bound
+
+    lows = {who: _lowest(all_weights, who) for who in ("candidate", "production")}
+    value, _ = smoothed("candidate", terms.candidate, lows["candidate"])
+    production, _ = smoothed("production", terms.production, lows["production"])
+    difference, low = smoothed("difference", terms.difference, limits.low)
+    return EstimateRow(
+        SMOOTHING, value, production, difference, ips.error, ips.query_error, low, "smoothing"
+    )
+
+
+def _fit_weights(one: Weights) -> Mapping[str, Floats]:
+    split = one.fold.fit.split
+    return {
+        "candidate": one.candidate[split],
+        "production": one.production[split],
+        "difference": one.difference(one.fold.fit),
+    }
+
+
+def _lowest(all_weights: Sequence[Weights], who: str) -> float:
+    """The least that one interaction can add to the value of a policy by IPS."""
+    return click_sum_limits(all_weights, regression=False, who=who).low

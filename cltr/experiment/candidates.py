@@ -1,0 +1,105 @@
+"""Candidates by name: a run, a table of scores, a TREC run, or production itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cltr.errors import DataError, UsageError
+from cltr.evaluation.candidate import (
+    ScoreReport,
+    Serve,
+    read_candidate,
+    serve_scores,
+    unchanged,
+)
+from cltr.experiment.components import compose
+from cltr.experiment.experiment import Experiment
+from cltr.experiment.initial_model import new_model
+from cltr.experiment.judged_log import JudgedLog
+from cltr.experiment.provenance import read_config
+from cltr.experiment.run_folder import RunFolder
+from cltr.policies.on_dataset import Mixture
+
+PRODUCTION = "production"
+
+
+@dataclass(frozen=True)
+class CandidateRanker:
+    """A ranker that may replace production, on every split that is looked at."""
+
+    name: str
+    served: Mapping[str, Mixture]
+    serving: str
+    """How rankings come from scores, in words."""
+    report: ScoreReport | None = None
+    """How its table fits the log; None for what is no table."""
+
+
+def load_candidate(
+    path: Path, judged: JudgedLog, *, name: str | None = None, serve: Serve | None = None
+) -> CandidateRanker:
+    """A candidate on the lists of a log.
+
+    Args:
+        path: a run folder, a table, a TREC run, or the word ``production``.
+        judged: the log.
+        name: what to call it; its path by default.
+        serve: sorted or drawn rankings; sorted for tables and as trained for runs by default.
+    """
+    name = name or str(path)
+    logging = judged.experiment.logging
+    if str(path) == PRODUCTION and not path.exists():
+        served = {split: unchanged(logging[split]) for split in judged.splits}
+        return CandidateRanker(name, served, "as it is")
+    if path.is_dir() and (path / "run.toml").exists():
+        return _run(path, judged, name=name, serve=serve)
+    if not path.exists():
+        raise DataError(f"{path}: no such file; give a run, a table of scores or '{PRODUCTION}'")
+    given = read_candidate(path, judged.experiment.dataset)
+    dataset = judged.experiment.dataset
+    served = {
+        split: serve_scores(
+            given.scores[dataset.documents_of(split)],
+            logging[split],
+            serve=serve or "sorted",
+            ranked=given.ranked,
+        )
+        for split in judged.splits
+    }
+    return CandidateRanker(name, served, _words(serve or "sorted"), given.report)
+
+
+def _words(serve: Serve) -> str:
+    return {"sorted": "sorted by score", "sampled": "drawn by score (Plackett-Luce)"}[serve]
+
+
+def _run(path: Path, judged: JudgedLog, *, name: str, serve: Serve | None) -> CandidateRanker:
+    """The policy of a run, served as the run serves it."""
+    from cltr.training.score_documents import score
+
+    folder = RunFolder.open(path)
+    config, here = read_config(folder), judged.experiment
+    if config.log and _same(config.log, here.config.log) and judged.judged_splits != ("test",):
+        raise UsageError(
+            f"{path}: the run was trained on this log, so only its test clicks can judge it; "
+            "leave out --clicks all"
+        )
+    earlier = folder.read_json("result.json")
+    components = compose(config)
+    experiment = Experiment(config, components, here.dataset, here.production)
+    model = new_model(components.scorer, experiment.dataset)
+    folder.load_model("policy.safetensors", model)
+    experiment.prepare(earlier["n_interactions"])
+    if serve is None:
+        return CandidateRanker(name, experiment.serve(model), "as the run serves it")
+    scores = score(model, experiment.dataset)
+    dataset = here.dataset
+    served = {
+        split: serve_scores(scores[dataset.documents_of(split)], here.logging[split], serve=serve)
+        for split in judged.splits
+    }
+    return CandidateRanker(name, served, _words(serve))
+
+
+def _same(one: str, other: str) -> bool:
+    return Path(one).resolve() == Path(other).resolve()

@@ -1,0 +1,119 @@
+"""Candidates and verdicts as tables."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+STYLES = {"deploy": "bold green", "canary": "bold yellow", "hold": "bold", "reject": "bold red"}
+BOUNDS = {
+    "betting": "lower bounds by betting and by smoothing hold at every number of interactions",
+    "t": "those by t are approximate",
+}
+
+
+def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
+    """All candidates by all estimators, references below."""
+    yield Text(
+        f"Estimated from {result['n_interactions']:,} held-out interactions "
+        f"(independent units: {result['units']}); values are {_metric(result)} a request",
+        style="italic",
+    )
+    for one in (*result["candidates"], *result["references"]):
+        yield _estimates(one, result)
+        yield from _notes(one, result)
+    yield Text(
+        f"Lower bounds hold for all {len(result['candidates'])} candidates together with "
+        f"{result['confidence']:.0%} confidence; {'; '.join(BOUNDS.values())}. All rely on the "
+        f"click model ({result['click_model']}).",
+        style="dim",
+    )
+    yield from _health(result)
+    for assumption in result["assumptions"]:
+        yield Text(f"assumed: {assumption}", style="dim")
+
+
+def _metric(result: Mapping[str, Any]) -> str:
+    return f"{result['metric'].upper()}@{result['top_k']}"
+
+
+def _estimates(one: Mapping[str, Any], result: Mapping[str, Any]) -> Table:
+    table = Table(title=f"{one['candidate']} ({one['serving']})", title_justify="left")
+    table.add_column("estimator")
+    for title in (
+        "candidate",
+        "production",
+        "difference",
+        "standard error, these queries",
+        "new queries",
+        f"lower bound, {result['confidence']:.0%}",
+        "bound",
+    ):
+        table.add_column(title, justify="right")
+    for row in one["estimates"]:
+        table.add_row(
+            row["estimator"],
+            f"{row['value']:.4f}",
+            f"{row['production']:.4f}",
+            f"{row['difference']:+.4f}",
+            _number(row["error"]),
+            _number(row["query_error"]),
+            _number(row["low"], sign=True),
+            row["bound"],
+        )
+    return table
+
+
+def _number(value: float | None, *, sign: bool = False) -> str:
+    if value is None:
+        return "none"
+    return f"{value:+.4f}" if sign else f"{value:.4f}"
+
+
+def _notes(one: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Text]:
+    support = one["support"]
+    yield Text(
+        f"For this candidate the log is worth {support['effective_sample']:,.0f} equal "
+        f"{result['units']}; the largest weight is {support['largest_weight']:,.1f}; "
+        f"{support['unsupported']:.1%} of its weight lies on documents that production never "
+        "shows.",
+        style="dim",
+    )
+    yield Text(
+        f"Whatever users find relevant, NDCG@{result['top_k']} falls by at most "
+        f"{100 * one['worst_case_loss']:.1f} points.",
+        style="dim",
+    )
+    name = f"ndcg@{result['top_k']}"
+    if one["metrics"] is not None and result["production_metrics"] is not None:
+        yield Text(
+            f"NDCG@{result['top_k']} on judgements: {one['metrics'][name]:.4f} (production "
+            f"{result['production_metrics'][name]:.4f})."
+        )
+    yield from (Text(sentence, style="yellow") for sentence in one["notes"])
+
+
+def _health(result: Mapping[str, Any]) -> Iterator[Text]:
+    for check in result["checks"]:
+        if check["outcome"] != "pass":
+            words = f"{check['outcome']}: {check['sentence']} {check['advice']}".strip()
+            yield Text(words, style="red" if check["outcome"] == "fail" else "yellow")
+
+
+def verdict_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
+    """A verdict: the decision first, then why."""
+    yield Text(result["verdict"], style=STYLES[result["verdict"]])
+    yield Text(result["sentence"])
+    for number, reason in enumerate(result["reasons"], start=1):
+        yield Text(f"{number}. {reason}")
+    support = result["support"]
+    yield Text(
+        f"{support['unsupported']:.1%} of the candidate's weight lies on documents that production "
+        f"never shows; the largest weight is {support['largest_weight']:,.1f}.",
+        style="dim",
+    )
+    for note in result["notes"]:
+        yield Text(note, style="yellow")
+    for assumption in result["assumptions"]:
+        yield Text(f"assumed: {assumption}", style="dim")

@@ -1,0 +1,120 @@
+"""Guards ``cltr gate`` and ``cltr evaluate --log``: candidates from tables, runs and TREC files."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cltr.files.trec import write_run
+from tests import small
+
+JUDGING = ["--log", "log.h5", "--click-model", "trust-bias"]
+
+
+@pytest.fixture
+def log(cltr, here):
+    words = [*small.FLAGS[3:], "-n", 4000, "--sessions", "--out", "log.h5"]
+    done = cltr("simulate", *words)
+    assert done.exit_code == 0, done.stderr
+    return "log.h5"
+
+
+@pytest.fixture
+def scores(here):
+    """Good scores of all documents as a TREC run, and as a table with 2 % missing and strangers."""
+    data = small.dataset()
+    good = 3.0 * data.relevance + 0.01 * np.arange(data.n_documents) / data.n_documents
+    write_run(here / "good.trec", data.query_ids, data.document_ids, data.offsets, good)
+    write_run(here / "bad.trec", data.query_ids, data.document_ids, data.offsets, -good)
+    owners = data.query_ids[data.lists.owners]
+    lines = [f"{q},{d},{s}" for q, d, s in zip(owners, data.document_ids, good, strict=True)]
+    kept = [line for place, line in enumerate(lines) if place % 50 != 3]
+    table = ["query,document,score", *kept, "nowhere,d,1", f"{owners[0]},stranger,2"]
+    (here / "holes.csv").write_text("\n".join(table) + "\n")
+    return good
+
+
+def result(done) -> dict:
+    assert done.exit_code in (0, 3), done.stderr
+    return json.loads(done.stdout)
+
+
+def test_production_is_as_good_as_production(cltr, log):
+    done = cltr("gate", "production", *JUDGING, "--json")
+    found = result(done)
+    assert done.exit_code == 0
+    assert found["verdict"] == "deploy"
+    assert found["worst_case_loss"] == 0.0
+    assert found["gain"]["value"] == 0.0
+
+
+def test_a_bad_candidate_is_not_deployed(cltr, log, scores):
+    done = cltr("gate", "bad.trec", *JUDGING, "--clicks", "all", "--json")
+    found = result(done)
+    assert done.exit_code == 3
+    assert found["verdict"] in ("reject", "canary")
+    assert found["gain"]["value"] < 0
+    assert found["gain"]["low"] < found["gain"]["value"] < found["gain"]["high"]
+
+
+def test_a_canary_has_the_share_that_fits_the_budget(cltr, log, scores):
+    done = cltr("gate", "good.trec", *JUDGING, "--max-loss", "1%", "--json")
+    found = result(done)
+    if found["verdict"] == "canary":
+        assert found["share"] == pytest.approx(0.01 / found["worst_case_loss"])
+    assert [reason[:7] for reason in found["reasons"]][-1] == "Level 0"
+
+
+def test_holes_are_told(cltr, log, scores):
+    shown = " ".join(cltr("gate", "holes.csv", *JUDGING).stdout.split())
+    assert "documents have no score; they rank below" in shown
+    assert "1 queries of the table are not in the log" in shown
+    found = result(cltr("gate", "holes.csv", *JUDGING, "--json"))
+    assert found["scores"]["missing_documents"] > 0
+    assert found["scores"]["unknown_documents"] == 1
+
+
+def test_candidates_side_by_side(cltr, log, scores):
+    done = cltr("evaluate", "good.trec", "production", *JUDGING, "--json")
+    found = result(done)
+    assert [one["candidate"] for one in found["candidates"]] == ["good.trec", "production"]
+    assert [one["candidate"] for one in found["references"]] == ["production, sorted", "uniform"]
+    names = [row["estimator"] for row in found["candidates"][0]["estimates"]]
+    assert names[:5] == ["IPS", "SNIPS", "beta*-IPS", "DR", "DM"]
+    assert names[-1] == "log. smoothing"
+    assert found["candidates"][0]["gain"]["confidence"] == pytest.approx(0.975)
+    good, same = (one["metrics"]["ndcg@5"] for one in found["candidates"])
+    assert good > same == found["production_metrics"]["ndcg@5"]
+    shown = cltr("evaluate", "good.trec", *JUDGING).stdout
+    assert "uniform" in shown
+    assert "NDCG@5 on judgements" in shown
+
+
+def test_a_run_is_judged_by_test_clicks_only(cltr, log, train, refused):
+    train("--log", "log.h5", "--out", "run")
+    found = result(cltr("gate", "run", *JUDGING, "--json"))
+    assert found["verdict"] in ("deploy", "canary", "hold", "reject")
+    line = refused("gate", "run", *JUDGING, "--clicks", "all", code=2)
+    assert "only its test clicks can judge it" in line
+
+
+def test_counts_alone_will_do(cltr, here, scores):
+    cltr("simulate", *small.FLAGS[3:], "-n", 4000, "--out", "log.h5")
+    found = result(cltr("evaluate", "good.trec", *JUDGING, "--json"))
+    assert found["units"] == "queries"
+    assert "log. smoothing" not in [r["estimator"] for r in found["candidates"][0]["estimates"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        (["gate", "none.csv", *JUDGING], 1, "none.csv: no such file; give a run"),
+        (["gate", "production", "--log", "none.h5"], 1, "none.h5: no such file"),
+        (["evaluate", "a", "b"], 2, "several candidates are judged by a log"),
+        (["evaluate", "run", "--serve", "sorted"], 2, "--serve needs --log"),
+        (["evaluate", "run", "--log", "l.h5", "--ties", "order"], 2, "--ties judges a run without"),
+        (["gate", "production", *JUDGING, "--max-loss", "much"], 2, "Invalid value"),
+    ],
+)
+def test_what_cannot_be_judged(refused, log, words, code, line):
+    assert line in refused(*words, code=code)

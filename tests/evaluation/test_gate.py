@@ -1,0 +1,65 @@
+"""Guards the decision about a candidate: its order, its shares, and what it tells."""
+
+from dataclasses import replace
+
+import pytest
+
+from cltr.evaluation.gate import Gain, GateEvidence, decide_gate
+
+BETTER = Gain(0.1, 0.02, 0.05, 0.15, 0.95, 1000)
+UNSURE = Gain(0.1, 0.1, -0.1, 0.3, 0.95, 1000)
+WORSE = Gain(-0.1, 0.02, -0.15, -0.05, 0.95, 1000)
+NONE = Gain(0.1, None, None, None, 0.95, 1000, "too few clicks decide")
+DOUBT = ("Clicks contradict production.",)
+
+
+@pytest.mark.parametrize(
+    ("gain", "loss", "doubts", "decision", "trust"),
+    [
+        (WORSE, 0.4, (), "reject", 2),
+        (WORSE, 0.01, (), "reject", 2),  # before the budget is looked at
+        (WORSE, 0.4, DOUBT, "reject", 2),
+        (BETTER, 0.4, (), "deploy", 2),
+        (BETTER, 0.4, DOUBT, "canary", 0),
+        (BETTER, 0.01, DOUBT, "deploy", 0),
+        (UNSURE, 0.4, (), "canary", 0),
+        (UNSURE, 0.02, (), "deploy", 0),
+        (UNSURE, None, (), "hold", 0),
+        (NONE, 0.4, (), "canary", 0),
+        (NONE, None, (), "hold", 0),
+        (None, None, (), "hold", 0),
+        (replace(BETTER, low=0.0), 0.4, (), "deploy", 2),
+        (replace(UNSURE, high=0.0), None, (), "hold", 0),
+    ],
+)
+def test_decisions_in_their_order(gain, loss, doubts, decision, trust):
+    found = decide_gate(GateEvidence(gain, loss, doubts), max_loss=0.02)
+    assert (found.decision, found.trust) == (decision, trust)
+    assert (found.share == 1.0) == (decision == "deploy")
+
+
+def test_the_share_of_a_canary_fits_the_budget():
+    found = decide_gate(GateEvidence(UNSURE, 0.4), max_loss=0.02)
+    assert found.share == pytest.approx(0.05)
+    assert "5.00% of the requests" in found.sentence
+    assert "2.0 points" in found.sentence
+
+
+def test_without_a_budget_there_is_no_canary():
+    assert decide_gate(GateEvidence(UNSURE, 0.4), max_loss=0.0).decision == "hold"
+
+
+def test_holding_says_how_many_more_interactions_would_decide():
+    found = decide_gate(GateEvidence(UNSURE, None))
+    assert found.sentence.endswith("About 3,000 more such interactions would decide.")
+    even = decide_gate(GateEvidence(replace(UNSURE, value=0.0), None))
+    assert even.sentence.endswith("No number of interactions is likely to decide.")
+
+
+def test_reasons_name_their_level_the_clicks_first():
+    evidence = GateEvidence(UNSURE, 0.4, DOUBT, estimated_exposure=True)
+    reasons = decide_gate(evidence).reasons
+    assert [reason.split(" (")[0] for reason in reasons] == ["Level 2", "Level 2", "Level 0"]
+    assert DOUBT[0] in reasons[1]
+    assert "counted from the log, so this is an estimate" in reasons[2]
+    assert "too few clicks decide" in decide_gate(GateEvidence(NONE, 0.4)).reasons[0]
