@@ -138,7 +138,7 @@ def gate(
             that was made without its clicks.
         click_model: a name, ``fitted:FILE``, or ``auto`` to fit one to the log.
         production: a file with production's scores, if the log does not have them.
-        top_k: ranks to look at; those of the log, at most 5, by default.
+        top_k: ranks to look at; those of the log, at most 10, by default.
         seed: decides every random choice.
     """
     if not 0.0 <= max_loss <= 1.0:

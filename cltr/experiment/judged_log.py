@@ -31,6 +31,9 @@ Clicks: TypeAlias = Literal["test", "all"]
 PRIOR_TRIALS = 5.0
 """Examined impressions that the mean relevance is worth beside a document's own clicks."""
 AUTO = "auto"
+"""Fit a click model to the log."""
+STAND_IN = "pbm"
+"""What stands for a click model until it is fitted."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def open_judged_log(
         clicks: which clicks judge candidates.
         dataset: that of the log, if it is open already.
     """
-    config = fit_to_log(config)
+    config = _fit_to_log(config)
     dataset = dataset or own_data(config) or loading.load_dataset(config.data)
     components = Components(config, click_model=_given_model(config))
     log = open_run_log(config, dataset, _given_model(config))
@@ -99,9 +102,17 @@ def open_judged_log(
     return JudgedLog(experiment, folds, checks, maker.traffic(), notes)
 
 
+def _fit_to_log(config: RunConfig) -> RunConfig:
+    """The ranks that the log shows; a click model that is to be fitted has values for all."""
+    chosen = config.click_model
+    known = Choice(name=STAND_IN) if chosen.name == AUTO else chosen
+    fitting = fit_to_log(config.model_copy(update={"click_model": known}))
+    return fitting.model_copy(update={"click_model": chosen})
+
+
 def _given_model(config: RunConfig) -> ClickModel:
     """The click model that the configuration names; one to be replaced where it is ``auto``."""
-    name = "pbm" if config.click_model.name == AUTO else config.click_model.name
+    name = STAND_IN if config.click_model.name == AUTO else config.click_model.name
     choice = Choice(name=name, **config.click_model.options)
     model: ClickModel = build("click-model", choice)
     return model
@@ -261,7 +272,7 @@ def log_config(
         log: the log file.
         data: the data set that it lies on; none if it stands alone.
         click_model: by name, ``fitted:FILE``, or ``auto`` to fit one.
-        top_k: ranks to look at; those of the log, at most 5, by default.
+        top_k: ranks to look at; those of the log, at most 10, by default.
         seed: decides every random choice.
         production: a file with production's scores.
         exposure: how production's exposure is known.

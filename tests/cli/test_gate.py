@@ -48,6 +48,11 @@ def test_production_is_as_good_as_production(cltr, log):
     assert found["gain"]["value"] == 0.0
 
 
+def test_a_click_model_is_fitted_unless_one_is_named(cltr, log):
+    found = result(cltr("gate", "production", "--log", "log.h5", "--json"))
+    assert any("was fitted to" in sentence for sentence in found["assumptions"])
+
+
 def test_a_bad_candidate_is_not_deployed(cltr, log, scores):
     done = cltr("gate", "bad.trec", *JUDGING, "--clicks", "all", "--json")
     found = result(done)

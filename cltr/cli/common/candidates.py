@@ -60,7 +60,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--top-k": {
         "type": Count(),
-        "help": "Ranks to look at.  [those of the log, at most 5]",
+        "help": "Ranks to look at.  [those of the log, at most 10]",
     },
     "--seed": {"type": click.IntRange(min=0), "help": "Decides all draws.  [1]"},
 }
