@@ -104,6 +104,6 @@ def true_difference(served: Mixture) -> float:
 def cases() -> list[Case]:
     """Both."""
     return [
-        Case("off-policy", "learned policy: PRPO over dr, 60 test queries", measure_learned),
+        Case("off-policy", "learned policy: PRPO over dr, 60 test queries", measure_learned, 2000),
         Case("selection", "demo data, N = 1,000, PRPO over dr", measure_selection, logs=100),
     ]

@@ -130,7 +130,12 @@ def test_every_row_of_the_page_is_a_case():
 
 
 def test_what_does_not_cover_is_not_printed():
-    assert [row for row in read_rows(TABLE) if row.verdict == "no"] == []
+    """One row in forty is below two standard errors by chance, and none below three."""
+    rows = [row for row in read_rows(TABLE) if row.printed]
+    below = [row for row in rows if row.verdict == "no"]
+    assert len(below) <= len(rows) / 40
+    for row in below:
+        assert row.share >= row.nominal - 3 * np.sqrt(row.nominal * (1 - row.nominal) / row.printed)
 
 
 def _marks(page: str) -> list[str]:

@@ -25,10 +25,10 @@ from cltr.evaluation.bounds.clusters import ClusterTotals
 from cltr.evaluation.bounds.interval import Limits, MeanInterval
 from cltr.types import Floats
 
-FEWEST_CLICKS = 10.0
+FEWEST_CLICKS = 20.0
 """Measured on simulated logs with 200 queries: nominal 95 % intervals of a difference by IPS
-contained the truth in 95.4 % of the logs with 400 equal clicks, 93.0 % with 6, and 88.6 % with less
-than 1."""
+contained the truth in 94.9 % of 2,089 logs with 20 equal clicks or more, in 93.6 % of 1,284 with 10
+to 20 and of 2,611 with fewer, and in 88.6 % of 1,000 with less than 1."""
 FARTHEST = 3.0
 """Measured where 0.5 % of 150 queries lose everything: it is 7 in logs without such a query, which
 the interval would miss, and 1 in logs with one. With 5 ordinary queries it is 2."""
@@ -45,7 +45,7 @@ def equal_clicks(sizes: Floats, expected: Floats) -> float:
         >>> equal_clicks(np.array([2.0, 2.0]), np.array([30.0, 20.0]))
         50.0
         >>> round(equal_clicks(np.array([1.0, 100.0]), np.array([1000.0, 0.1])), 2)
-        0.8
+        0.78
     """
     sizes = np.where(expected > 0, np.abs(sizes), 0.0)
     largest = float(sizes.max(initial=0.0))
@@ -61,7 +61,7 @@ def few_clicks(sizes: Floats, expected: Floats) -> str | None:
 
     Example:
         >>> few_clicks(np.array([1.0, 100.0]), np.array([1000.0, 0.1]))
-        'too few clicks decide: they weigh as much as 1 equal clicks, and an interval needs 10'
+        'too few clicks decide: they weigh as much as 1 equal clicks, and an interval needs 20'
     """
     found = equal_clicks(sizes, expected)
     if found >= FEWEST_CLICKS:
