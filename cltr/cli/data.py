@@ -200,22 +200,29 @@ def info(path: Path, as_json: bool, verbose: bool) -> None:
 Examples:
   cltr data export data.h5 --out data.parquet
   cltr data export data.h5 --to qrels --out judgements.txt
-  cltr data export scores.parquet --to run --out production.trec""",
+  cltr data export scores.parquet --to run --out production.trec
+  cltr data export log.h5 --to clicks --out clicks.parquet
+  cltr data export log.h5 --to scores --data data.h5 --out scores.parquet""",
 )
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
 @click.option(
     "--to",
     "kind",
-    type=click.Choice(["parquet", "csv", "qrels", "run"]),
+    type=click.Choice(["parquet", "csv", "qrels", "run", "clicks", "scores"]),
     help="What to write.  [as the name of --out ends]",
 )
+@click.option("--data", metavar="FILE", help="Data set on which a log lies, for clicks and scores.")
 @shared
-def export(path: Path, out: Path, kind: str | None, as_json: bool, verbose: bool) -> None:
-    """Write a data set as a table or as TREC judgements, or scores as a TREC run.
+def export(
+    path: Path, out: Path, kind: str | None, data: str | None, as_json: bool, verbose: bool
+) -> None:
+    """Write a data set as a table or as TREC judgements, scores as a TREC run, or a log as a table.
 
     PATH is a data set file, 'demo', or, for --to run, a table of query, document and score. 'cltr
-    data import' reads a table back to the last bit; features are written as they are stored.
+    data import' reads a table back to the last bit; features are written as they are stored. For
+    --to clicks and --to scores, PATH is a log file: 'cltr ingest' reads its interactions and the
+    scores of its production back.
     """
     del verbose
     from cltr.cli.common.output import print_json
@@ -226,6 +233,12 @@ def export(path: Path, out: Path, kind: str | None, as_json: bool, verbose: bool
         from cltr.logs.score_files import export_run
 
         export_run(path, out)
+    elif kind in ("clicks", "scores"):
+        from cltr.data.loading import find_dataset
+        from cltr.logs import log_export
+
+        write = log_export.export_log if kind == "clicks" else log_export.export_scores
+        write(path, out, dataset=find_dataset(data) if data else None)
     else:
         from cltr.data.exporting import export_dataset
         from cltr.data.loading import find_dataset

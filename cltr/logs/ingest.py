@@ -216,7 +216,7 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
     if source.production is not None:
         scores = match_scores(tally.connection, source.production, lists)
     chances = logged_chances(tally, found)
-    shown = sum(int((part.impressions.sum(-1) > 0).sum()) for part in _apart(statistics, found))
+    shown = _shown(statistics, dataset)
     tally.problems.found("unshown-documents", _listed(found, statistics) - shown)
     digests, made_of = digests_of(tally)
     described: dict[str, Any] = {"loggers": chances.loggers} if chances.loggers else {}
@@ -232,10 +232,12 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
     )
 
 
-def _apart(statistics: Mapping[str, ClickStatistics], found: Assembled) -> list[ClickStatistics]:
-    """Statistics that lie on different documents."""
-    first, *others = statistics.values()
-    return [sum(others, first)] if found.places.shared else [first, *others]
+def _shown(statistics: Mapping[str, ClickStatistics], dataset: Dataset | None) -> int:
+    """Documents that were ever shown; without a data set, all parts lie on the same documents."""
+    shown = [part.impressions.any(-1) for part in statistics.values()]
+    if dataset is not None:
+        return sum(int(part.sum()) for part in shown)
+    return int(np.logical_or.reduce(shown).sum())
 
 
 def _listed(found: Assembled, parts: Iterable[str]) -> int:

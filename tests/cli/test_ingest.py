@@ -170,3 +170,39 @@ def test_windows_of_time(cltr, here):
     done = cltr("ingest", "log.jsonl", "--out", "log.h5", *words, "--json")
     assert done.exit_code == 0, done.stderr
     assert set(json.loads(done.stdout)["n_interactions"]) == {"train", "valid", "test"}
+
+
+def test_a_simulated_log_gives_the_same_policy_after_a_way_through_parquet(cltr, here):
+    """To the last bit: interactions and scores lose nothing on the way."""
+    data = ("--data", "demo")
+    steps = [
+        ("simulate", "-n", "400", "--sessions", "--out", "log.h5"),
+        ("data", "export", "log.h5", "--to", "clicks", *data, "--out", "clicks.parquet"),
+        ("data", "export", "log.h5", "--to", "scores", *data, "--out", "scores.parquet"),
+        ("ingest", "clicks.parquet", *data, "--production", "scores.parquet", "--out", "again.h5"),
+    ]
+    same = ("--exposure", "exact", "-o", "training.epochs=2", *data)
+    steps += [
+        ("train", "--log", log, "--out", run, *same)
+        for log, run in (("log.h5", "first"), ("again.h5", "second"))
+    ]
+    for step in steps:
+        done = cltr(*step)
+        assert done.exit_code == 0, (step, done.stderr)
+    first, second = (here / run / "policy.safetensors" for run in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_ten_rank_log_trains_on_ten_ranks(cltr, here):
+    """If the click model has values for ten; else it says on how many."""
+    write_jsonl(here / "log.jsonl", untidy.tidy(untidy.interactions(300)))
+    assert cltr("ingest", "log.jsonl", "--out", "log.h5").exit_code == 0
+    words = ("--log", "log.h5", "--reward", "ips", "-o", "training.epochs=1", "--json")
+    pbm = json.loads(cltr("train", *words, "--click-model", "pbm", "--out", "a").stdout)
+    assert "top_k = 10" in (here / "a" / "run.toml").read_text()
+    assert not any("ranks" in line for line in pbm["assumptions"])
+    refused = cltr("train", *words, "--click-model", "trust-bias", "--top-k", "10", "--out", "b")
+    assert refused.exit_code != 0 and "has values for 5 ranks, but 10 are needed" in refused.stderr
+    assert not (here / "b").exists()
+    five = json.loads(cltr("train", *words, "--click-model", "trust-bias", "--out", "c").stdout)
+    assert "the run is about the first 5 of the log's 10 ranks" in five["assumptions"]

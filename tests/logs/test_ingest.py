@@ -146,6 +146,34 @@ def test_any_values_are_a_log_or_one_clear_line(tmp_path_factory, values, delimi
     refused(path)
 
 
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.text(max_size=6),
+    st.lists(st.integers(0, 3), max_size=2),
+    st.dictionaries(st.sampled_from("ab"), st.integers(0, 3), max_size=2),
+)
+
+
+@FEW
+@given(
+    st.lists(st.lists(VALUES, min_size=5, max_size=5), min_size=1, max_size=6),
+    st.sampled_from(["jsonl", "parquet"]),
+)
+def test_any_typed_values_are_a_log_or_one_clear_line(tmp_path_factory, values, kind):
+    import duckdb
+
+    folder = tmp_path_factory.mktemp("typed")
+    table = [dict(zip(plain_logs.COLUMNS, row, strict=True)) for row in values]
+    try:
+        path = plain_logs.WRITERS[kind](folder / f"log.{kind}", table)
+    except duckdb.Error:  # no Parquet holds them
+        return
+    refused(path)
+
+
 def refused(path):
     """Nothing but a clear line, and no file, unless it is a log after all."""
     out = path.with_name("out.h5")
