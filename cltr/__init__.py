@@ -54,6 +54,7 @@ _PUBLIC = {
     "Ranking": "api.rank",
     "CandidateEvaluation": "api.candidates",
     "GateVerdict": "api.candidates",
+    "CanaryResult": "api.candidates",
     "Log": "api.log",
     "LogCheck": "api.log",
     "FitReport": "api.fit_report",

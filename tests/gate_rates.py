@@ -57,6 +57,7 @@ class World:
         shares = 1.0 / ranks if traffic == "skewed" else np.ones(N_QUERIES)
         self.shares = shares / shares.sum()
         self.production = self.value(self.scores)
+        self.candidates = {name: self.candidate(gain) for name, gain in GAINS.items()}
 
     def value(self, scores: Floats) -> float:
         """True DCG of a Plackett-Luce policy."""
@@ -110,8 +111,7 @@ def judge(world: World, n: int, seed: int) -> Iterator[dict[str, Any]]:
         world.write_log(path, n, seed)
         judged = open_judged_log(log_config(path), clicks="all")
         logging = judged.experiment.logging
-        for name, gain in GAINS.items():
-            scores = world.candidate(gain)
+        for name, scores in world.candidates.items():
             served = {
                 split: Mixture(
                     ScoredPolicy(logging[split].dataset, scores, PlackettLuce()),

@@ -9,14 +9,17 @@ from typing import Any
 
 from cltr.api.ingest import ingest
 from cltr.api.shown import Shown
-from cltr.api.sources import DataLike, FileName, LogLike, as_files, file_of, named_data
+from cltr.api.sources import DataLike, FileName, Frame, LogLike, as_files, file_of, named_data
 from cltr.errors import UsageError
+from cltr.evaluation.bounds import Limits
+from cltr.evaluation.canary_decision import CanaryDecision, CanaryRules, judge_canary_table
 from cltr.evaluation.candidate import Serve
-from cltr.evaluation.verdict import BUDGET, Verdict
+from cltr.evaluation.verdict import BUDGET, Verdict, canary_share
 from cltr.experiment.candidates import CandidateRanker, load_candidate
 from cltr.experiment.judge_candidates import decide, judge_candidate, judge_candidates
 from cltr.experiment.judged_log import AUTO, Clicks, JudgedLog, log_config, open_judged_log
-from cltr.report.gate_tables import candidate_tables, verdict_tables
+from cltr.health.outcome import worst
+from cltr.report.gate_tables import canary_tables, candidate_tables, verdict_tables
 from cltr.report.rendering import Tables
 
 CandidateLike = Any
@@ -86,6 +89,35 @@ class GateVerdict(Shown):
         return verdict_tables(self.result)
 
 
+class CanaryResult(Shown):
+    """What a canary supports now: stop, ship or continue, and the share that is allowed.
+
+    Args:
+        verdict: of the outcomes.
+        result: all that it rests on, as ``--json`` prints it.
+    """
+
+    def __init__(self, verdict: CanaryDecision, result: Mapping[str, Any]) -> None:
+        self.verdict, self.result = verdict, result
+
+    @property
+    def decision(self) -> str:
+        """``stop``, ``ship`` or ``continue``."""
+        return self.verdict.decision
+
+    @property
+    def share(self) -> float:
+        """Share of the requests that may get the candidate now."""
+        return self.verdict.share
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        return [self.verdict.plain()]
+
+    def _tables(self, width: int) -> Tables:
+        del width
+        return canary_tables(self.result)
+
+
 def evaluate_candidates(
     candidates: CandidateLike | Sequence[CandidateLike],
     *,
@@ -112,9 +144,13 @@ def evaluate_candidates(
 def gate(
     candidate: CandidateLike,
     *,
-    log: LogLike,
+    log: LogLike | None = None,
     data: DataLike | None = None,
     max_loss: float = BUDGET,
+    canary: FileName | Frame | None = None,
+    tolerance: float = 0.0,
+    outcome_column: str = "",
+    outcome_range: tuple[float, float] = (0.0, 1.0),
     confidence: float = 0.95,
     serve: Serve | None = None,
     clicks: Clicks = "test",
@@ -122,7 +158,7 @@ def gate(
     production: FileName | None = None,
     top_k: int | None = None,
     seed: int = 1,
-) -> GateVerdict:
+) -> "GateVerdict | CanaryResult":
     """Decide about a candidate: deploy, canary, hold or reject; as ``cltr gate`` does.
 
     Args:
@@ -131,7 +167,13 @@ def gate(
         log: a log file, a :class:`cltr.Log`, or a table in memory, which is ingested meanwhile.
         data: the data set that the log lies on; none if it stands alone.
         max_loss: points of NDCG, as a share, that may be lost at worst; 0.02 is two points.
-        confidence: of the lower and of the upper bound for the gain, each one-sided.
+        canary: the requests of a canary or of interleaving so far; the result is then a
+            :class:`cltr.CanaryResult`.
+        tolerance: outcome per request that may be lost in a canary.
+        outcome_column: column of the canary's outcome, such as orders; its clicks by default.
+        outcome_range: the smallest and the largest outcome that a request can have.
+        confidence: of the lower and of the upper bound for the gain, each one-sided; in a canary of
+            both together, for all looks.
         serve: ``sorted`` or ``sampled`` rankings; sorted for tables, as trained for runs by
             default.
         clicks: ``test`` judges by the test part of the log; ``all`` by all of it, for a candidate
@@ -143,12 +185,15 @@ def gate(
     """
     if not 0.0 <= max_loss <= 1.0:
         raise UsageError(f"max_loss is {max_loss}: it must lie between 0 and 1 (0.02: two points)")
+    if log is None:
+        raise UsageError("no log; give the one that production served, with --log")
     settings = {"click_model": click_model, "top_k": top_k, "seed": seed}
     with (
         opened(log, data=data, clicks=clicks, production=production, **settings) as judged,
         loaded([candidate], judged, serve=serve) as found,
     ):
-        judgement = judge_candidate(judged, found[0], confidence=confidence)
+        level = confidence if canary is None else 0.95
+        judgement = judge_candidate(judged, found[0], confidence=level)
         verdict = decide(judged, judgement, max_loss=max_loss)
     result = {
         "verdict": verdict.decision,
@@ -160,7 +205,15 @@ def gate(
         "checks": [check.plain() for check in judged.checks],
         "assumptions": list(judged.notes),
     }
-    return GateVerdict(verdict, result)
+    if canary is None:
+        return GateVerdict(verdict, result)
+    limits = Limits(*outcome_range)
+    healthy = worst(judged.checks) == "pass"
+    with as_files(canary) as files:
+        rules = CanaryRules(tolerance, limits, confidence, outcome_column)
+        share = canary_share(judgement.worst_loss, budget=max_loss)
+        told = judge_canary_table(files[0][0], rules, share=share, healthy=healthy)
+    return CanaryResult(told, {**told.plain(), "certified_share": share, "gate": result})
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cltr.api.candidates import GateVerdict, gate
+from cltr.api.candidates import CanaryResult, GateVerdict, gate
 from cltr.api.rank import Ranking, predict, rank
 from cltr.api.shown import Shown
 from cltr.api.sources import DataLike, FileName, Frame, LogLike, named_data
@@ -222,7 +222,7 @@ class Run(Evaluation):
         max_loss: float = BUDGET,
         confidence: float = 0.95,
         **judging: Any,
-    ) -> GateVerdict:
+    ) -> GateVerdict | CanaryResult:
         """Decide about the run: deploy, canary, hold or reject; see :func:`cltr.gate`.
 
         Args:

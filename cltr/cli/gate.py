@@ -19,13 +19,13 @@ Examples:
   cltr gate runs/001-prpo-dr --log log.h5
   cltr gate scores.parquet --log log.h5 --max-loss 2% --confidence 0.95
   cltr gate candidate.run --log log.h5 --clicks all --json
+  cltr gate scores.parquet --log log.h5 --canary requests.csv --tolerance 0.01
 
-Exit code 0 says deploy, 3 says canary, hold or reject.""",
+Exit code 0 says deploy or ship, 3 says canary, hold, reject, stop or continue.""",
 )
 @click.argument("candidate", type=click.Path(path_type=Path))
 @click.option(
     "--log",
-    required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Log from 'cltr ingest' or 'cltr simulate' that judges the candidate.",
@@ -38,6 +38,33 @@ Exit code 0 says deploy, 3 says canary, hold or reject.""",
     metavar="LOSS",
     help="Points of NDCG that may be lost at worst, whatever users find relevant: 0.02 or 2% for "
     "two points.  [0.02]",
+)
+@click.option(
+    "--canary",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Requests of a canary so far: a table with arm (new or production), share and clicks; or "
+    "of interleaving, with request, team and clicks. Answers stop, ship or continue.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0.0),
+    default=0.0,
+    metavar="NUMBER",
+    help="Outcome per request that may be lost in a canary.  [0]",
+)
+@click.option(
+    "--outcome-column",
+    default="",
+    metavar="NAME",
+    help="Outcome of the canary's requests, such as orders.  [its clicks]",
+)
+@click.option(
+    "--outcome-range",
+    type=(float, float),
+    default=(0.0, 1.0),
+    metavar="LOW HIGH",
+    help="The smallest and the largest outcome that a request can have.  [0 1]",
 )
 @candidate_options
 @shared
@@ -59,9 +86,8 @@ def command(
     warn_about_plugins()
     from cltr.api.candidates import gate
     from cltr.cli.common.output import show
-    from cltr.report.gate_tables import verdict_tables
 
     found = gate(candidate, **choices)
-    show(found.result, verdict_tables(found.result), as_json=as_json)
-    if found.decision != "deploy":
+    show(found.result, found.tables(), as_json=as_json)
+    if found.decision not in ("deploy", "ship"):
         context.exit(NOT_DEPLOYED)

@@ -202,7 +202,12 @@ def team_effects(new_clicks: Floats, production_clicks: Floats) -> Floats:
 
 
 def judge_interleaving(
-    credits: Floats, *, tolerance: float, confidence: float = 0.95
+    credits: Floats,
+    *,
+    tolerance: float,
+    share: float = 0.5,
+    trusted: bool = True,
+    confidence: float = 0.95,
 ) -> CanaryVerdict:
     """Stop, ship or continue by team-draft interleaving; valid at every look.
 
@@ -211,15 +216,17 @@ def judge_interleaving(
     Args:
         credits: of the requests so far, in order of arrival (:func:`team_effects`).
         tolerance: mean credit that the new ranker may lack.
+        share: allowed while the credits do not decide: that of the certificate, for a canary.
+        trusted: whether credits may ship the new ranker.
         confidence: of the two bounds together, for all looks.
     """
     bounds = running_bounds(credits, Limits(-1.0, 1.0), confidence=confidence)
     low, high, effect = float(bounds.low[-1]), float(bounds.high[-1]), float(credits.mean())
-    decision, _, reason = _decide(low, high, tolerance, 0.5, trusted=True)
-    share = {"stop": 0.0, "ship": 1.0}.get(decision, 0.5)
+    decision, _, reason = _decide(low, high, tolerance, share, trusted)
+    allowed = {"stop": 0.0, "ship": 1.0}.get(decision, share)
     return CanaryVerdict(
         decision,
-        share,
+        allowed,
         effect,
         low,
         high,

@@ -18,6 +18,10 @@ KNOWN = {
     "clicks": ("clicks", "clicked", "click"),
     "label": ("label", "labels", "grade", "relevance", "rel", "judgement", "judgment"),
     "split": ("split",),
+    "arm": ("arm",),
+    "team": ("team",),
+    "share": ("share",),
+    "request": ("request", "request_id", "session", "session_id"),
 }
 """Names of columns that are understood without being told, by what they mean."""
 

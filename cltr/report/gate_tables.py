@@ -101,6 +101,15 @@ def _health(result: Mapping[str, Any]) -> Iterator[Text]:
             yield Text(words, style="red" if check["outcome"] == "fail" else "yellow")
 
 
+def canary_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
+    """What a canary supports now."""
+    style = {"ship": "bold green", "stop": "bold red"}.get(result["decision"], "bold yellow")
+    yield Text(result["decision"], style=style)
+    yield Text(f"Show the candidate to {result['share']:.2%} of the requests now.")
+    for number, reason in enumerate(result["reasons"], start=1):
+        yield Text(f"{number}. {reason}")
+
+
 def verdict_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """A verdict: the decision first, then why."""
     yield Text(result["verdict"], style=STYLES[result["verdict"]])

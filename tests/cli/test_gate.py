@@ -123,3 +123,26 @@ def test_counts_alone_will_do(cltr, here, scores):
 )
 def test_what_cannot_be_judged(refused, log, words, code, line):
     assert line in refused(*words, code=code)
+
+
+def test_a_canary_is_judged(cltr, log, scores, here, refused):
+    rng = np.random.default_rng(0)
+    new = rng.random(8000) < 0.5
+    bought = (rng.random(8000) < np.where(new, 0.5, 0.3)).astype(int)
+    rows = [
+        f"{'new' if arm else 'production'},0.5,{outcome}"
+        for arm, outcome in zip(new, bought, strict=True)
+    ]
+    (here / "canary.csv").write_text("\n".join(["arm,share,orders", *rows]) + "\n")
+    words = ["gate", "good.trec", *JUDGING, "--canary", "canary.csv"]
+    done = cltr(*words, "--outcome-column", "orders", "--tolerance", 0.01, "--json")
+    found = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert (found["decision"], found["share"]) == ("ship", 1.0)
+    loss = found["gate"]["worst_case_loss"]
+    assert found["certified_share"] == pytest.approx(min(1.0, 0.02 / loss))
+    assert "which column is the click" in refused(*words, code=1)
+
+
+def test_a_canary_needs_the_log_of_production(refused):
+    assert "no log; give the one" in refused("gate", "x.csv", "--canary", "c.csv", code=2)
