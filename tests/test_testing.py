@@ -1,5 +1,7 @@
 """Guards the guards: each conformance check refuses a component that breaks its contract."""
 
+from dataclasses import replace
+
 import click
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from cltr.checks.leakage import Leakage
 from cltr.clicks.models import PositionBased
 from cltr.evaluation.further_metrics import RankBiasedPrecision
 from cltr.extensions import Command, DataLayout
-from cltr.interfaces import Enforced, LogReader, Model, Penalised
+from cltr.interfaces import Enforced, Estimator, LogReader, Model, Penalised
 from cltr.objectives.plain import Plain
 from cltr.objectives.prpo import PRPO
 from cltr.objectives.rewards import Naive
@@ -81,6 +83,20 @@ def affine_of(values):
     }
 
 
+def _in_place(relevance):
+    np.nan_to_num(relevance, copy=False)
+    return PositionBased().probabilities(relevance, {})
+
+
+def reversed_users():
+    honest = PositionBased()
+
+    def probabilities(self, relevance, context):
+        return honest.probabilities(1.0 - relevance, context)
+
+    return {"probabilities": probabilities, "affine": lambda self, top_k: None}
+
+
 class Unseeded:
     """Draws without the generator that it is given."""
 
@@ -99,12 +115,77 @@ class Unseeded:
         ({"sample": sample_of(lambda c: c.astype(float))}, "not Boolean"),
         ({"sample": sample_of(lambda c: ~c)}, "do not follow probabilities"),
         ({"sample": sample_of(Unseeded())}, "the same seed gives other clicks"),
+        ({"probabilities": probabilities_of(np.float32)}, "float32, not float64"),
+        (
+            {"probabilities": lambda self, relevance, context: _in_place(relevance)},
+            "it changes relevance in place",
+        ),
+        (reversed_users(), "the sign is wrong"),
         (affine_of(lambda k: Affine(np.ones(2), np.zeros(2))), "another length"),
         (affine_of(lambda k: Affine(1.0 / np.arange(k, 0, -1), np.zeros(k))), "affine disagrees"),
         (affine_of(lambda k: Affine(np.zeros(k), 0.5 / np.arange(1, k + 1))), "affine disagrees"),
     ],
 )
 def test_click_models(methods, line):
+    refused(testing.check_click_model, broken(PositionBased, **methods), line)
+
+
+def changed_fit(change):
+    def fit(self, counts, dataset=None):
+        found = PositionBased.fit(self, counts, dataset)
+        self.fitted = change(found)
+        return self.fitted
+
+    return fit
+
+
+class Late:
+    """Counts only what it sees second."""
+
+    def __init__(self, counts=None):
+        self.counts = counts
+
+    def __add__(self, other):
+        return other
+
+
+@pytest.mark.parametrize(
+    ("methods", "line"),
+    [
+        ({"fit": lambda self, counts, dataset=None: None}, "fit returns NoneType, not Parameters"),
+        (
+            {"fit": lambda self, counts, dataset=None: PositionBased().fit(counts, dataset)},
+            "fit does not keep what it found",
+        ),
+        (
+            {"fit": changed_fit(lambda found: replace(found, query_ids=np.arange(30)))},
+            "query_ids is not one per document",
+        ),
+        (
+            {"infer": lambda self, counts, dataset=None: np.zeros(3)},
+            "infer is not one number per document",
+        ),
+        (
+            {"predict": lambda self, chunk: PositionBased.predict(self, chunk) ** 4},
+            "the fit predicts click rates by rank",
+        ),
+        (
+            {
+                "needs_sessions": True,
+                "count": lambda self, chunk, offsets: Late(
+                    PositionBased.count(self, chunk, offsets)
+                ),
+                "fit": lambda self, counts, dataset=None: PositionBased.fit(
+                    self, counts.counts, dataset
+                ),
+                "infer": lambda self, counts, dataset=None: None,
+            },
+            "counts of parts do not add up",
+        ),
+        ({"needs_sessions": True}, "declares needs_sessions if, and only if"),
+    ],
+)
+def test_fits_of_click_models(methods, line):
     refused(testing.check_click_model, broken(PositionBased, **methods), line)
 
 
@@ -116,6 +197,11 @@ def mu_of(change):
         return change(Naive.mu(self, data), data)
 
     return mu
+
+
+def _cleared(values, data):
+    data.statistics.clicks[:] = 0
+    return values
 
 
 class Drifting:
@@ -138,11 +224,22 @@ class Drifting:
             "not finite where nothing was shown",
         ),
         (Drifting(), "the same seed gives another mu"),
+        (lambda values, data: -values, "the sign is wrong, or clicks are not used"),
+        (lambda values, data: values * 0, "the sign is wrong, or clicks are not used"),
+        (lambda values, data: values.astype(np.float32), "float32, not float64"),
+        (lambda values, data: list(values), "mu is list, not an array"),
+        (lambda values, data: data.dataset.labels / 4, "it looks at labels"),
+        (_cleared, "it changes clicks in place"),
     ],
 )
 def test_rewards(change, line):
     with np.errstate(all="ignore"):
         refused(testing.check_reward, broken(Naive, mu=mu_of(change)), line)
+
+
+def test_rewards_that_ignore_the_clip():
+    careless = broken(Naive, assumes=frozenset({"propensities"}))
+    refused(testing.check_reward, careless, "propensity_clip changes nothing")
 
 
 def test_rewards_that_know_only_the_queries_they_were_fitted_on():
@@ -226,6 +323,60 @@ def test_estimators_whose_divergence_has_another_slope():
     refused(testing.check_estimator, Slanted(), "divergence_slope is not the derivative")
 
 
+SQUARE = {
+    "divergence": lambda self, weights, exposure: weights**2,
+    "divergence_slope": lambda self, weights, exposure: 2 * weights,
+    "penalty": lambda self, mean_divergence: mean_divergence**0.5,
+    "penalty_slope": lambda self, mean_divergence: 0.5 / mean_divergence**0.5,
+    "gain": of_weights(lambda w, w0, mu: w * mu),
+}
+
+
+@pytest.mark.parametrize(
+    ("methods", "line"),
+    [
+        ({}, None),
+        ({"penalty_slope": lambda self, mean_divergence: 1.0}, "penalty_slope is not the deriv"),
+        (
+            {
+                "penalty": lambda self, mean_divergence: -mean_divergence,
+                "penalty_slope": lambda self, mean_divergence: -1.0,
+            },
+            "a larger divergence costs less",
+        ),
+    ],
+)
+def test_penalties(methods, line):
+    estimator = broken(Penalised, **(SQUARE | methods))
+    if line is None:
+        testing.check_estimator(estimator)
+    else:
+        refused(testing.check_estimator, estimator, line)
+
+
+def _scaled(weights, rewards):
+    rewards *= 2
+    return weights * rewards / 2
+
+
+@pytest.mark.parametrize(
+    ("gain", "line"),
+    [
+        (lambda w, w0, mu: -w * mu, "wrong sign"),
+        (lambda w, w0, mu: w * mu / w.sum(-1)[..., None], "gain is not separable"),
+        (lambda w, w0, mu: _scaled(w, mu), "it changes rewards in place"),
+    ],
+)
+def test_gains(gain, line):
+    estimator = broken(Estimator, gain=of_weights(gain))
+    refused(testing.check_estimator, estimator, line)
+
+
+def test_gains_of_another_type():
+    half = broken(Plain, gain=of_weights(lambda w, w0, mu: (w * mu).astype(np.float32)))
+    refused(testing.check_estimator, half, "gain: float32, not float64")
+
+
 def test_a_kink_is_no_offence():
     testing.check_estimator(PRPO(clip=0.8, rollback=0.5))
 
@@ -254,10 +405,26 @@ NOISE = np.random.default_rng(3)
         (lambda g, mask: g + NOISE.normal(size=g.shape) * (mask & (mask.sum(1) > 1)[:, None]),
          "another gradient"),
         (lambda g, mask: g * mask.shape[1], "more padding changes"),
+        (lambda g, mask: g.astype(np.float32), "float32, not float64"),
     ],
 )  # fmt: skip
 def test_rankers(change, line):
     refused(testing.check_ranker, broken(Exact, gradient=gradient_of(change)), line)
+
+
+def test_rankers_that_change_the_slope():
+    def gradient(self, batch, objective, rng):
+        found = Exact.gradient(self, batch, objective, rng)
+        objective.slope[:] = 0.0
+        return found
+
+    refused(
+        testing.check_ranker, broken(Exact, gradient=gradient), r"changes objective\.slope in place"
+    )
+
+
+def test_rankers_without_a_policy():
+    refused(testing.check_ranker, broken(Exact, policy=None), "policy is not a cltr")
 
 
 # Scorers.
@@ -274,6 +441,7 @@ class Faulty(Model):
         return self.faults.get(fault, default)
 
     def scores(self, documents):
+        self.of("input", lambda features: None)(documents.features)
         return self.of("scores", lambda s: s)(documents.features.astype(float) @ self.weights)
 
     def step(self, documents, ascent):
@@ -298,6 +466,7 @@ class Faulty(Model):
     [
         ({"scores": lambda s: s[:, None]}, "one number per document"),
         ({"scores": lambda s: s.astype(np.float32)}, "scores are float32"),
+        ({"input": lambda features: features.fill(0)}, "it changes features in place"),
         ({"scores": lambda s: s + np.nan}, "not finite"),
         ({"scores": lambda s: s + NOISE.normal()}, "scoring twice gives other scores"),
         ({"scores": lambda s: s + len(s)}, "depend on other lists"),
@@ -334,6 +503,7 @@ SHOWN = """
         (SHOWN, None),
         (f"{SHOWN} WHERE position = 1", "2 impressions are read, not 4"),
         (f"SELECT * REPLACE (0 AS click) FROM ({SHOWN})", "0 clicks are read, not 2"),
+        (f"SELECT * REPLACE (session AS query) FROM ({SHOWN})", "no row .* is read"),
         (f"SELECT * EXCLUDE (session) FROM ({SHOWN})", "sessions are lost or invented"),
         (
             f"SELECT * REPLACE ('s1' AS session) FROM ({SHOWN})",
@@ -352,7 +522,8 @@ def test_log_readers(query, line, tmp_path):
 
     path = tmp_path / "log.csv"
     path.write_text("its content is not looked at\n")
-    numbers = {"n_impressions": 4, "n_clicks": 2, "n_interactions": 2}
+    row = {"query": "q1", "document": "a", "position": 2, "click": True}
+    numbers = {"n_impressions": 4, "n_clicks": 2, "n_interactions": 2, "row": row}
     if line is None:
         testing.check_log_reader(Reading(), path, **numbers)
     else:

@@ -37,7 +37,7 @@ def bias_of(model: Fittable, source: FitData, *, intervals: bool = False) -> dic
     """
     affine = affine_of(model, source.top_k)
     fitted = model.fitted
-    if affine is None or fitted is None or "examination" not in fitted.shared:
+    if affine is None or fitted is None:
         return None
     found: dict[str, Any] = {
         "examination": affine.examination.tolist(),

@@ -43,8 +43,13 @@ class Origin:
 
 
 def origin_of(component: Any) -> Origin | None:
-    """Of a class, an instance or a model; None if nobody has registered it."""
-    found: Origin | None = getattr(component, ORIGIN, None)
+    """Of a class, an instance or a model; None if nobody has registered it.
+
+    A class that is derived from a registered one is not registered by that.
+    """
+    found: Origin | None = getattr(component, "__dict__", {}).get(ORIGIN)
+    if found is None and not isinstance(component, type):
+        found = vars(type(component)).get(ORIGIN)
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from cltr import extensions, interfaces
 from cltr.documents import Batch, Documents
 from cltr.kernels.score_range import LARGEST
-from cltr.types import Affine, ClickData, Floats, Lists
+from cltr.types import Affine, ClickData, Dataset, Floats, Lists
 
 Check = Callable[..., str]
 ROUNDING = 1e-6
@@ -88,7 +88,7 @@ def _anything(found: Any, *arguments: Any, **options: Any) -> str:
 
 def _mu(found: Any, data: ClickData, *, propensity_clip: float = 0.0) -> str:
     del propensity_clip
-    return numbers(found, (data.dataset.n_documents,))
+    return numbers(found, (len(data.statistics.impressions),))
 
 
 def _elementwise(found: Any, weights: Any, *others: Any) -> str:
@@ -149,6 +149,30 @@ def _affine(found: Any, top_k: int) -> str:
     if not examination.any():
         return "examination must not be 0 at every rank: then clicks say nothing of relevance"
     return ""
+
+
+def _fit(found: Any, counts: Any, dataset: Dataset | None = None) -> str:
+    """Parameters whose arrays have a value, and an id, for each document."""
+    del counts
+    tables = getattr(found, "documents", None)
+    if not isinstance(tables, Mapping):
+        return f"must return Parameters, got {_named(found)}"
+    n = dataset.n_documents if dataset else len(next(iter(tables.values()), ()))
+    for name, values in tables.items():
+        if problem := numbers(values, (n,)):
+            return f"documents[{name!r}] {problem}"
+    for name in ("query_ids", "document_ids"):
+        ids = getattr(found, name, None)
+        if tables and ids is not None and len(ids) != n:
+            return f"{name} must be {n:,}, one for each document, got {len(ids):,}"
+    return ""
+
+
+def _inferred(found: Any, counts: Any, dataset: Dataset | None = None) -> str:
+    del counts
+    if found is None or dataset is None:
+        return ""
+    return numbers(found, (dataset.n_documents,))
 
 
 def _gradient(found: Any, batch: Batch, *arguments: Any) -> str:
@@ -212,7 +236,7 @@ CHECKS: dict[type[Any], dict[str, Check]] = {
         "draw_context": _anything,
         "affine": _affine,
     },
-    interfaces.Fittable: {"count": _anything, "fit": _anything, "infer": _anything},
+    interfaces.Fittable: {"count": _anything, "fit": _fit, "infer": _inferred},
     interfaces.RewardFunction: {"fit": _anything, "mu": _mu},
     interfaces.Estimator: {
         "prepare": _anything,

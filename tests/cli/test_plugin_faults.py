@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cltr.data.dataset_file import save_dataset
+from cltr.plugins import registry
 from tests import small
 from tests.strangers import Site
 
@@ -200,6 +201,53 @@ def test_keeping_the_last_epoch_does_not_keep_garbage(cltr, site, here):
     done = cltr(*words, "-o", "training.keep=last", "--out", "run")
     assert done.exit_code == 1
     assert not (here / "run").exists()
+
+
+# Click models that are fitted.
+
+FITTED = (
+    HEAD
+    + """
+from dataclasses import replace
+from cltr.clicks.models import PositionBased
+
+
+class Mine(PositionBased):
+    name = "mine"
+
+    def fit(self, counts, dataset=None):
+        found = PositionBased().fit(counts, dataset)
+        self.fitted = {change}
+        return self.fitted
+
+
+@hookimpl
+def cltr_click_models():
+    return [Mine]
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("replace(found, query_ids=np.arange(3))", r"fit query_ids must be \d+, one for each doc"),
+        ("None", "fit must return Parameters, got None"),
+        ("1 / 0", "fit failed: ZeroDivisionError"),
+    ],
+)
+def test_a_fit_that_no_file_could_hold(cltr, here, site, change, says):
+    words = ["--users", "pbm", "-n", "2000", "-o", "production.epochs=1", "--out", "log.h5"]
+    assert cltr("simulate", *words).exit_code == 0
+    site.install("cltr-acme", FITTED.format(change=change), version="0.3.0")
+    registry.cache_clear()
+    done = cltr(
+        "fit", "--log", "log.h5", "--data", "demo", "--click-model", "mine", "--out", "m.h5"
+    )
+    assert done.exit_code == 1, done.stderr
+    line = done.stderr.splitlines()[-1]
+    assert re.match(rf"Error: click-model 'mine' \(cltr-acme 0\.3\.0\): {says}", line), line
+    assert not (here / "m.h5").exists()
 
 
 # What comes from files, and from options.

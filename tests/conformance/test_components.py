@@ -54,13 +54,49 @@ BANDIT = [
     }
     for i in range(160)
 ]
+
+
+def ga4_event(name, i, items):
+    parameters = [{"key": "ga_session_id", "value": {"int_value": i}}]
+    parameters.append({"key": "search_term", "value": {"string_value": f"q{i % 3}"}})
+    return {
+        "event_name": name,
+        "event_timestamp": 1_700_000_000_000_000 + i * 60_000_000 + (name == "select_item"),
+        "user_pseudo_id": f"u{i}",
+        "event_params": parameters,
+        "items": items,
+    }
+
+
+GA4 = [
+    ga4_event(
+        "view_item_list",
+        i,
+        [{"item_id": "abcd"[d], "item_list_index": str(d + 1)} for d in range(4)],
+    )
+    for i in range(40)
+] + [ga4_event("select_item", i, [{"item_id": "abcd"[i]}]) for i in range(4)]
+SHOWS = [{name: value for name, value in row.items() if name != "click"} for row in LOG]
+CLICKS = [{name: row[name] for name in ("session", "doc")} for row in LOG if row["click"]]
 FILES = {
+    "ga4": {"events.jsonl": GA4},
+    "events": {"clicks.jsonl": CLICKS, "shows.jsonl": SHOWS},
     "long": {"log.jsonl": LOG},
     "list": {"log.jsonl": LISTS},
     "ubi": {"ubi_queries.jsonl": HITS, "ubi_events.jsonl": EVENTS},
     "open-bandit": {"all.jsonl": BANDIT},
 }
 """What each log reader reads: always 160 impressions and 4 clicks."""
+SECOND = {"query": "q1", "document": "b", "position": 2, "click": True}
+ROWS = {
+    "events": SECOND | {"document": "d1"},
+    "ga4": SECOND,
+    "long": SECOND | {"document": "d1"},
+    "list": SECOND,
+    "ubi": SECOND,
+    "open-bandit": {"document": "1", "position": 2, "click": True, "propensity": 0.25},
+}
+"""One row that each of them must find there."""
 
 
 def test_there_is_something_of_every_role_and_nothing_is_broken():
@@ -70,12 +106,13 @@ def test_there_is_something_of_every_role_and_nothing_is_broken():
 
 @pytest.mark.parametrize("name", names("click-model"))
 def test_click_models(name):
-    testing.check_click_model(make("click-model", name))
+    model = make("click-model", name)
+    testing.check_click_model(model, reversed_users=name == "adversarial")
 
 
 @pytest.mark.parametrize("name", names("reward"))
 def test_rewards(name):
-    testing.check_reward(make("reward", name))
+    testing.check_reward(make("reward", name), uses_labels=name == "labels")
 
 
 @pytest.mark.parametrize("name", names("estimator"))
@@ -103,7 +140,23 @@ def test_log_readers(name, tmp_path):
         n_impressions=160,
         n_clicks=4,
         n_interactions=0 if name == "open-bandit" else 40,
+        row=ROWS[name],
     )
+
+
+@pytest.mark.parametrize("name", names("metric"))
+def test_metrics(name):
+    testing.check_metric(make("metric", name))
+
+
+@pytest.mark.parametrize("name", names("exporter"))
+def test_exporters(name):
+    testing.check_exporter(make("exporter", name))
+
+
+@pytest.mark.parametrize("name", names("finding"))
+def test_questions(name):
+    testing.check_question(make("finding", name))
 
 
 @pytest.mark.parametrize("role", ROLES)

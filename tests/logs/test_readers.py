@@ -81,7 +81,8 @@ def test_what_columns_are_missing_is_said(tmp_path):
 
 def test_single_impressions_have_no_sessions(tmp_path):
     path = write_csv(tmp_path / "log.csv", LOG)
-    check_log_reader(LongReader(session_column="none"), path, n_impressions=4, n_clicks=1)
+    reader, row = LongReader(session_column="none"), {"document": "b", "position": 2, "click": True}
+    check_log_reader(reader, path, n_impressions=4, n_clicks=1, row=row)
 
 
 def test_options_are_checked():
@@ -248,7 +249,8 @@ def test_lists_are_unrolled(tmp_path, way, kind):
         lines = [line.replace('""', '"').replace('""', '"') for line in lines]
         path.write_text("q,docs,clicks\n" + "\n".join(lines) + "\n")
     reader = ListReader(query_column="q", clicks_are=way)
-    check_log_reader(reader, path, n_impressions=6, n_clicks=3, n_interactions=3)
+    counts = {"n_impressions": 6, "n_clicks": 3, "n_interactions": 3}
+    check_log_reader(reader, path, **counts, row={"position": 1})
     assert [row["document"] for row in read(reader, path)][:2] == ["a", "b"]
 
 
