@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cltr.errors import DataError, UsageError
+from cltr.errors import UsageError
 from cltr.files.storage import keep_inputs
 from cltr.files.table_files import (
     OnShare,
@@ -31,8 +31,8 @@ from cltr.logs.count_arrays import (
     count_on,
     scores_of,
     statistics_of,
-    why_no_match,
 )
+from cltr.logs.count_checks import check_first_clicks, check_matches, check_split
 from cltr.logs.digests import digests_of
 from cltr.logs.id_coding import Tally
 from cltr.logs.interactions import interactions
@@ -201,15 +201,15 @@ def count(
     if dataset is None:
         return count_alone(tally, name=name, offered=source.production is not None)
     found = count_on(tally, dataset)
-    _check_matches(tally, dataset, found)
+    check_matches(tally, dataset, found)
     return found
 
 
 def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: Assembled) -> LogFile:
     """The log as arrays."""
     lists, statistics = found.lists, statistics_of(tally, found)
-    _check_split(tally, statistics, alone=found.places.shared)
-    _check_first_clicks(tally, statistics)
+    check_split(tally, statistics, alone=found.places.shared)
+    check_first_clicks(tally, statistics)
     if dataset is None:
         lists = replace(lists, splits=shared_splits(lists.n_queries, tested="test" in statistics))
     scores = None if "logger" in tally.columns else scores_of(tally, found)
@@ -244,55 +244,6 @@ def _listed(found: Assembled, parts: Iterable[str]) -> int:
     if found.places.shared:
         return found.lists.n_documents
     return sum(found.lists.part(split).n_documents for split in parts)
-
-
-def _check_matches(tally: Tally, dataset: Dataset, found: Assembled) -> None:
-    """Impressions on documents or queries that cannot be used with the data set."""
-    from cltr.kernels import counting as kernel
-
-    if not len(found.pairs):
-        query, document = tally.row("SELECT query::VARCHAR, document::VARCHAR FROM names LIMIT 1")
-        raise DataError(
-            f"{tally.problems.where}: no document of the log is in '{dataset.name}'; the log has "
-            f"query '{query}' and document '{document}', the data set query "
-            f"'{dataset.query_ids[0]}' and document '{dataset.document_ids[0]}'"
-            + why_no_match(tally, dataset)
-        )
-    rows = int(found.counted.impressions.sum()) + found.counted.of(kernel.UNKNOWN)
-    tally.problems.found("unknown-documents", found.counted.of(kernel.UNKNOWN), of=rows)
-    if not found.places.shared:
-        tally.problems.found("test-queries", found.counted.of(kernel.TESTED), of=rows)
-
-
-def _check_split(tally: Tally, statistics: Mapping[str, ClickStatistics], *, alone: bool) -> None:
-    """Refuse a part without interactions; the test part may be missing unless it was asked for."""
-    advice = {"valid": "give another --valid-share or --seed", "train": "it needs some"}
-    if alone and tally.split.tested:
-        advice["train"] = "give another --seed, or --test-share 0"
-    if alone and tally.split.test_share:
-        advice["test"] = "give another --test-share or --seed"
-    if alone and tally.split.valid_from:
-        advice |= dict.fromkeys(("train", "valid"), "give another --valid-from or --test-from")
-    if alone and tally.split.test_from:
-        advice["test"] = "give another --test-from"
-    for split, what in advice.items():
-        if split not in statistics or statistics[split].n_interactions == 0:
-            raise DataError(f"{tally.problems.where}: no {split} interactions; {what}")
-
-
-def _check_first_clicks(tally: Tally, statistics: Mapping[str, ClickStatistics]) -> None:
-    """Refuse a log in which the first position is shown as often as others, and never clicked."""
-    shown, clicked = (
-        np.sum([getattr(part, name).sum(0) for part in statistics.values()], axis=0)
-        for name in ("impressions", "clicks")
-    )
-    total = int(clicked.sum())
-    if total >= _SOME_CLICKS and clicked[0] == 0 and 2 * shown[0] >= shown.max():
-        hint = "check --positions-from, and where clicks count from"
-        tally.problems.found("no-first-click", total, hint=lambda: hint)
-
-
-_SOME_CLICKS = 50
 
 
 def _notes(

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import keep_inputs
@@ -23,26 +22,13 @@ from cltr.logs.log_file import (
     write_log,
     write_sessions,
 )
-from cltr.logs.log_lists import lists_of_log
 from cltr.logs.log_report import report
 from cltr.logs.merged_description import describe, missing_tests
+from cltr.logs.merged_lists import Union, unite
 from cltr.logs.problems import Problems
 from cltr.logs.time_units import new_parts
 from cltr.logs.time_windows import Window
-from cltr.types import LOG_PARTS, ClickLog, ClickStatistics, Dataset, Floats, Integers
-
-
-@dataclass(frozen=True)
-class _Union:
-    """The documents of all logs: where those of each log lie among them."""
-
-    lists: Dataset | None
-    """None if all logs lie on one data set."""
-    queries: dict[str, list[Integers]]
-    """By split and log: the place of each query."""
-    documents: dict[str, list[Integers]]
-    offsets: dict[str, Integers]
-    top_k: int
+from cltr.types import LOG_PARTS, ClickLog, ClickStatistics, Floats
 
 
 def merge_files(
@@ -105,7 +91,7 @@ class _Merger:
         self.problems = Problems(names[0], actions)
         self.digests, self.digest_note = _merge_digests(logs, names, self.problems)
         self.parts = new_parts(logs, names, window)
-        self.union = _unite(logs, set(self.parts.values()))
+        self.union = unite(logs, set(self.parts.values()))
 
     def log(self) -> LogFile:
         """The merged log; its counts, not its interactions."""
@@ -213,7 +199,7 @@ def _write_interactions(out: Path, log: LogFile, merged: _Merger, paths: Sequenc
     )
 
 
-def _moved(chunk: ClickLog, union: "_Union", part: str, number: int) -> ClickLog:
+def _moved(chunk: ClickLog, union: Union, part: str, number: int) -> ClickLog:
     """Interactions with the rows of the merged log's documents."""
     rows = np.append(union.documents[part][number], -1)  # -1 stays what it is
     missing = union.top_k - chunk.top_k
@@ -223,54 +209,7 @@ def _moved(chunk: ClickLog, union: "_Union", part: str, number: int) -> ClickLog
     return ClickLog(queries, documents, clicks, {})
 
 
-def _unite(logs: Sequence[LogFile], kept: Collection[str]) -> _Union:
-    top_k = max(part.top_k for log in logs for part in log.statistics.values())
-    parts = {split: part for log in reversed(logs) for split, part in log.statistics.items()}
-    splits = [split for split in LOG_PARTS if split in parts]
-    wanted = [split for split in LOG_PARTS if split in kept]
-    alone = [log.lists for log in logs if log.lists is not None]
-    if not alone:
-        return _Union(
-            None,
-            {s: [np.arange(len(parts[s].displays))] * len(logs) for s in splits},
-            {s: [np.arange(len(parts[s].impressions))] * len(logs) for s in splits},
-            {s: parts[s if s in parts else splits[0]].offsets for s in wanted},
-            top_k,
-        )
-    query_ids, queries = _numbered([lists.query_ids for lists in alone])
-    names, codes = _numbered([lists.document_ids for lists in alone])
-    keys = [
-        query[lists.lists.owners] * len(names) + code
-        for query, code, lists in zip(queries, codes, alone, strict=True)
-    ]
-    pairs, documents = _numbered(keys)
-    owners = pairs // len(names)
-    lengths = np.bincount(owners, minlength=len(query_ids))
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    united = lists_of_log(
-        offsets,
-        query_ids,
-        names[pairs % len(names)],
-        name=alone[0].name,
-        tested="test" in wanted,
-    )
-    return _Union(
-        united,
-        dict.fromkeys(splits, queries),
-        dict.fromkeys(splits, documents),
-        dict.fromkeys(wanted, offsets),
-        top_k,
-    )
-
-
-def _numbered(values: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], list[Integers]]:
-    """All different values in order, and the place of each value among them."""
-    found, places = np.unique(np.concatenate(values), return_inverse=True)
-    cuts = np.cumsum([len(part) for part in values])[:-1]
-    return found, np.split(places.astype(np.int64), cuts)
-
-
-def _merge_scores(logs: Sequence[LogFile], union: _Union) -> tuple[Floats | None, int]:
+def _merge_scores(logs: Sequence[LogFile], union: Union) -> tuple[Floats | None, int]:
     """Scores that all logs agree on, and of how many documents they do not."""
     given = [log.scores for log in logs if log.scores is not None]
     if len(given) < len(logs):
