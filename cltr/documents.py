@@ -113,6 +113,8 @@ class ModelSetup:
     weight_decay: float = 0.0
     training: Dataset | None = None
     """The training queries; None if the model is built to load a state."""
+    standardize: bool = False
+    """Whether a model of features standardises them, by its training queries."""
 
 
 State: TypeAlias = Mapping[str, NDArray[Any]]

@@ -235,6 +235,10 @@ class EstimatorContext:
     """Metric weight of each rank, ``[K]``."""
     metric: str
     click_model: ClickModel
+    n_queries: int = 0
+    """Training queries with interactions; 0 if unknown."""
+    narrow: bool = False
+    """Whether something about the log is in doubt, so that only small moves are wanted."""
 
 
 Guarantee: TypeAlias = Literal["none", "incentive", "enforced"]

@@ -388,6 +388,11 @@ class Rewards:
         """Of the clicks that they come from; 0 for true labels."""
         return 0 if self.statistics is None else self.statistics.n_interactions
 
+    @property
+    def n_queries(self) -> int:
+        """Queries that came."""
+        return int(np.count_nonzero(self.query_weights))
+
     def of_queries(self, chosen: Booleans) -> "Rewards":
         """The same lists, with the clicks of some queries only, ``[queries]``."""
         if self.statistics is None:

@@ -9,11 +9,11 @@ from cltr.api.fit_report import FittedModel
 from cltr.api.sources import FileName
 from cltr.errors import UsageError
 from cltr.experiment.components import FITTED
-from cltr.experiment.config import TABLES, RunConfig, nest_options, resolve, table_of
+from cltr.experiment.config import CURRENT, TABLES, RunConfig, nest_options, resolve, table_of
 from cltr.interfaces import ClickModel, Component
 from cltr.plugins import ROLES, register_class
 
-CHOICES = frozenset(RunConfig.model_fields) - {"provenance"}
+CHOICES = frozenset(RunConfig.model_fields) - {"provenance", "version"}
 """Keywords that are keys of a run file."""
 
 
@@ -30,7 +30,8 @@ def configure(
         config: a run file, below all of these.
     """
     path = None if config is None else Path(config)
-    return resolve(gather(given, options, path), source=str(path) if path else "")
+    version = {} if path else {"version": CURRENT}  # a file without one has the defaults of 0.1
+    return resolve(version | gather(given, options, path), source=str(path) if path else "")
 
 
 def gather(

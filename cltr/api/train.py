@@ -38,6 +38,8 @@ def train(
     seed: int | None = None,
     init: str | None = None,
     exposure: str | None = None,
+    on_doubt: str | None = None,
+    standardize: bool | None = None,
     skyline: bool | None = None,
     options: Mapping[str, Any] | None = None,
     config: FileName | None = None,
@@ -59,7 +61,8 @@ def train(
         reward: how clicks become relevance estimates. [dr]
         ranker: gradient method. [exact]
         scorer: what scores documents. [mlp]
-        click_model: assumed click model. [trust-bias]
+        click_model: assumed click model; ``auto`` fits one to the clicks. [auto with a log,
+            trust-bias without]
         users: simulated users. [the assumed click model]
         metric: weights of ranks in training. [dcg]
         top_k: displayed ranks and cut of the metric. [5]
@@ -67,6 +70,9 @@ def train(
         seed: decides all random choices. [1]
         init: where training starts: ``production`` or ``random``. [production]
         exposure: how production's exposure is known: ``exact``, ``logged``, ``counted``. [auto]
+        on_doubt: what to do if a health check of the clicks fails: ``stay`` with production,
+            ``bound`` the policy to a narrow band, or ``ignore`` it. [stay]
+        standardize: whether the model standardises its inputs. [unless the data set is normalised]
         skyline: also train a reference ranker on the true labels. [True]
         options: of components, as ``{"estimator.clip": 0.1, "training.epochs": 20}``.
         config: a run file, below all other keywords.

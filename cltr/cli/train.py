@@ -42,6 +42,17 @@ Examples:
     type=click.Choice(["auto", "exact", "logged", "counted"]),
     help="Logging exposure from production's scores, logged propensities or counts.  [auto]",
 )
+@click.option(
+    "--on-doubt",
+    type=click.Choice(["stay", "bound", "ignore"]),
+    help="If a health check of the clicks fails: stay with production, bound the policy to a "
+    "narrow band, or ignore it.  [stay]",
+)
+@click.option(
+    "--standardize/--no-standardize",
+    default=None,
+    help="Models standardise their inputs.  [unless the data set is normalised]",
+)
 @click.option("--skyline/--no-skyline", default=None, help="Also train on all judgements.  [yes]")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [runs/NNN-...]")
 @click.option(

@@ -32,7 +32,7 @@ References: Wu (Annals of Statistics, 1986); Cameron, Gelbach and Miller (REStat
 residuals under fitted values Pierce (Annals of Statistics, 1982).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +67,8 @@ class MisfitVerdict:
     """Clicks beyond the expected ones, as a share of these, where they disagree most."""
     standard_error: float = float("nan")
     """Of ``size``; with the error of fitted values."""
+    overall: float = float("nan")
+    """Clicks that lie elsewhere than the model puts them, beyond chance, as a share of all."""
 
     @property
     def tested(self) -> bool:
@@ -171,7 +173,16 @@ def _judge(columns: list[_Column], *, draws: int, seed: int) -> MisfitVerdict:
     if (p_values < LEVEL).any():
         shares = [abs(column.size) for column in columns]
         order = np.where(p_values < LEVEL, shares, -1.0)
-    return columns[int(order.argmax())].verdict(float(p_values.min()))
+    verdict = columns[int(order.argmax())].verdict(float(p_values.min()))
+    return replace(verdict, overall=_overall(columns))
+
+
+def _overall(columns: list[_Column]) -> float:
+    """Residual clicks of all columns without their signs, less what chance alone would leave."""
+    residuals = sum(abs(float(column.sums.sum())) for column in columns)
+    chance = np.sqrt(2 / np.pi) * sum(column.error for column in columns)
+    expected = sum(float(column.expected.sum()) for column in columns)
+    return float(max(residuals - chance, 0.0) / max(expected, 1.0))
 
 
 def fit_inflation(held_out: ClickStatistics, affine: Affine, fitted: Floats) -> Floats:

@@ -5,20 +5,35 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from cltr.clicks.model_file import load_click_model
 from cltr.clicks.models import Adversarial
 from cltr.errors import UnknownNameError, UsageError
-from cltr.experiment.config import RunConfig
+from cltr.experiment.config import AUTO, RunConfig
 from cltr.extensions import Metric
 from cltr.files.fingerprints import file_fingerprint
 from cltr.interfaces import ClickModel, Component, Estimator, Ranker, RewardFunction, Scorer
 from cltr.options import Choice
 from cltr.plugins import missing_plugins, plugins_of, registry
 from cltr.plugins.seam import guard_ranker
+from cltr.types import Floats
 
 FITTED = "fitted:"
 """What the name of a click model from a file of ``cltr fit`` begins with."""
 PARTS = ("click_model", "reward", "users", "estimator", "ranker", "scorer", "metrics")
+
+
+class ToBeFitted(ClickModel):
+    """Stands for the click model of ``--click-model auto`` until it is fitted to the clicks."""
+
+    name = AUTO
+
+    def probabilities(self, relevance: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
+        del relevance, context
+        raise UsageError(
+            f"--click-model {AUTO} is fitted to the clicks of a run; here name a click model"
+        )
 
 
 class Components:
@@ -41,6 +56,8 @@ class Components:
                 f"--click-model is '{Adversarial.name}', which is how users are simulated, not how "
                 f"clicks are corrected; use --users {Adversarial.name}"
             )
+        if self.config.click_model.name == AUTO:
+            return ToBeFitted()
         model: ClickModel = build("click-model", self.config.click_model)
         return model
 
@@ -54,9 +71,9 @@ class Components:
             users: ClickModel = build("click-model", choice, owner="users")
             return users
         reversed_name = choice.options.get("of")
-        model = (
-            build("click-model", Choice(name=reversed_name)) if reversed_name else self.click_model
-        )
+        model = build("click-model", Choice(name=reversed_name)) if reversed_name else None
+        if model is None and self.config.click_model.name != AUTO:
+            model = self.click_model
         users = build("click-model", choice, owner="users", model=model)
         return users
 
@@ -153,7 +170,7 @@ def resolved(config: RunConfig, components: Components) -> RunConfig:
     """The configuration with every default of every component written out."""
 
     def full(component: Component, choice: Choice) -> dict[str, Any]:
-        if choice.name.startswith(FITTED):
+        if choice.name.startswith(FITTED) or choice.name == AUTO:
             return {"name": choice.name}
         return {"name": component.name, **component.options.model_dump(mode="json")}
 

@@ -4,7 +4,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
@@ -37,6 +37,14 @@ TABLES = (
 """Tables of the run file, and what ``-o table.key=value`` may name (with - for _)."""
 
 
+Version: TypeAlias = Literal["0.1", "0.2"]
+CURRENT: Version = "0.2"
+"""The version whose defaults a new run has. A file without a version has those of 0.1."""
+AUTO = "auto"
+"""The name of the click model that is fitted to the clicks of the run."""
+OnDoubt: TypeAlias = Literal["stay", "bound", "ignore"]
+
+
 class ProductionOptions(Options):
     """The production ranker of a simulation: trained on the judgements of a few queries."""
 
@@ -55,6 +63,7 @@ class ProductionOptions(Options):
 class RunConfig(Options):
     """Every choice of a run."""
 
+    version: Version = Field("0.1", description="whose defaults apply to what the file leaves out.")
     data: str = Field(
         "demo",
         description="a data set file, 'demo' for the embedded one, or 'log' for a log's own lists.",
@@ -79,6 +88,16 @@ class RunConfig(Options):
     )
     propensity_clip: ScheduleOption = Field(
         Schedule("10/sqrt(N)"), description="lower limit on propensities of training clicks."
+    )
+    on_doubt: OnDoubt = Field(
+        "ignore",
+        description="if a health check fails: stay with production, bound the policy to a narrow "
+        "band, or ignore it. [stay; ignore in files of version 0.1]",
+    )
+    standardize: bool | None = Field(
+        None,
+        description="whether models standardise their inputs; if not set, where the data set is "
+        "not normalised, and never in files of version 0.1.",
     )
     skyline: bool = Field(True, description="also train on all judgements, for comparison.")
     estimator: Choice = Choice(name="prpo")
@@ -105,6 +124,11 @@ class RunConfig(Options):
     def _log_or_users(self) -> Self:
         if self.log and self.users is not None:
             raise ValueError("users are simulated; with a log there are none to choose")
+        if self.click_model.name == AUTO and not self.log and self.users is None:
+            raise ValueError(
+                "click_model is auto, so it is fitted to clicks; say whose clicks: give a log, or "
+                "simulated users"
+            )
         if self.production_scores and not self.log:
             raise ValueError("production_scores are those of a log's production; give the log too")
         return self
@@ -163,7 +187,29 @@ def _resolve(values: dict[str, Any]) -> RunConfig:
             )
         values["reward"] = reward
     values["estimator"] = estimator
+    values = with_defaults(values)
     return RunConfig.parse(values, owner="")
+
+
+def with_defaults(values: dict[str, Any]) -> dict[str, Any]:
+    """Values with the defaults of their version, where these are not the components' own.
+
+    Example:
+        >>> with_defaults({"estimator": {"name": "prpo"}})["estimator"]
+        {'name': 'prpo', 'clip': '100/N'}
+        >>> with_defaults({"version": "0.2", "log": "log.h5"})["click_model"]
+        {'name': 'auto'}
+    """
+    values = dict(values)
+    if values.get("version", "0.1") == "0.1":
+        estimator = dict(table_of(values, "estimator"))
+        if estimator.get("name") == "prpo":
+            values["estimator"] = {"name": "prpo", "clip": "100/N"} | estimator
+        return values
+    values.setdefault("on_doubt", "stay")
+    if values.get("log"):
+        values.setdefault("click_model", {"name": AUTO})
+    return values
 
 
 def table_of(values: dict[str, Any], key: str) -> dict[str, Any]:

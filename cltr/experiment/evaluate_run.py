@@ -1,20 +1,23 @@
 """Judge a finished run again: on its own or another data set, possibly blended."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cltr.clicks.model_file import load_click_model
 from cltr.data import loading
 from cltr.errors import CltrError, UsageError
 from cltr.evaluation.certificate import blend_for_loss
 from cltr.evaluation.metrics import MetricOptions
 from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.components import compose
-from cltr.experiment.config import RunConfig
+from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.initial_model import new_model
 from cltr.experiment.label_training import production_scorer
 from cltr.experiment.provenance import (
+    CLICK_MODEL,
     KEYS,
     RANKS,
     SCORES,
@@ -55,6 +58,8 @@ def evaluate(
     chosen = MetricOptions.parse(given, owner="evaluation")
     config = config.model_copy(update={"evaluation": chosen})
     components = compose(config)
+    if config.click_model.name == AUTO and (path / CLICK_MODEL).exists():
+        components = components.replace(click_model=load_click_model(path / CLICK_MODEL))
     earlier = folder.read_json("result.json")
     if data is None:
         config, dataset = open_data(config)
@@ -69,7 +74,8 @@ def evaluate(
         log = open_run_log(config, dataset, components.click_model)
     by_traffic = log is not None and not log.simulated
     experiment = Experiment(config, components, dataset, production, by_traffic=by_traffic)
-    experiment.prepare(earlier["n_interactions"])
+    experiment = replace(experiment, plan=earlier.get("plan", "learn"))
+    experiment.prepare(earlier["n_interactions"], earlier.get("n_queries", 0))
     rewards = None if log is None else experiment.reward(log.statistics)
     blend = 1.0 if blend_to_loss is None else _blend(experiment, model, rewards, blend_to_loss)
     judged = experiment.judge(model, blend=blend, rewards=rewards)

@@ -26,6 +26,7 @@ from cltr.experiment.initial_model import start_model
 from cltr.experiment.label_training import require_judgements, train_production, train_skyline
 from cltr.experiment.library_setup import set_up_libraries
 from cltr.experiment.outcome import Learned, Outcome
+from cltr.experiment.plan import Plan
 from cltr.experiment.progress import Progress
 from cltr.experiment.reward_clicks import reward_clicks
 from cltr.experiment.run_log import cut_clicks
@@ -66,12 +67,18 @@ class Experiment:
     progress: Progress = field(default_factory=Progress)
     by_traffic: bool = False
     """Whether certificates weight queries by their traffic: on logs of real users."""
+    plan: Plan = "learn"
+    """Whether to learn, in a narrow band or not, or to stay with production."""
 
     def __post_init__(self) -> None:
         """A run starts here: numerical libraries are set up, documents get production's scores."""
         set_up_libraries()
+        if self.dataset.production is not None:
+            return
+        starts = self.production.model is None and self.config.init == "production"
+        needed = starts or self.components.scorer.needs_production
         scores = self.production.scores
-        if scores is None and self.components.scorer.needs_production:
+        if needed and (starts or scores is None):
             scores = self.production.start(self.dataset, self.config.top_k)
         object.__setattr__(self, "dataset", replace(self.dataset, production=scores))
 
@@ -226,14 +233,21 @@ class Experiment:
             return counted_exposure(statistics, model, self.rank_weights)
         return exposure_of(logging, model, self.rank_weights, source="exact")
 
-    def prepare(self, n_interactions: int) -> None:
-        """Tell the estimator what its schedules and bounds depend on."""
+    def prepare(self, n_interactions: int, n_queries: int = 0) -> None:
+        """Tell the estimator what its schedules and bounds depend on.
+
+        Args:
+            n_interactions: of the training queries.
+            n_queries: training queries with interactions.
+        """
         self.components.estimator.prepare(
             EstimatorContext(
                 n_interactions,
                 self.rank_weights,
                 self.config.metric,
                 self.components.click_model,
+                n_queries,
+                self.plan == "narrow",
             )
         )
 
@@ -252,9 +266,13 @@ class Experiment:
             on_epoch: called after the start and after every epoch.
         """
         self.progress.stage("training")
-        self.prepare(rewards["train"].n_interactions)
+        self.prepare(rewards["train"].n_interactions, rewards["train"].n_queries)
         trainer = self.trainer
-        model = start_model(self.config, self.dataset, self.production, self.components.scorer)
+        config = self.config
+        if self.plan == "stay":  # production, wherever training would have started
+            config = config.model_copy(update={"init": "production"})
+        scorer, stays = self.components.scorer, self.plan == "stay"
+        model = start_model(config, self.dataset, self.production, scorer, stays=stays)
 
         def after_epoch(current: TrainingState) -> None:
             on_epoch(current)
@@ -264,7 +282,7 @@ class Experiment:
             model,
             rewards["train"],
             rewards["valid"],
-            start_counts=self.config.init == "production",
+            start_counts=config.init == "production",
             state=state,
             on_epoch=after_epoch,
         )
@@ -272,12 +290,15 @@ class Experiment:
 
     @property
     def trainer(self) -> Trainer:
-        """The training loop of this run."""
+        """The training loop of this run; it makes no step if the run stays with production."""
+        options = self.config.training
+        if self.plan == "stay":
+            options = options.model_copy(update={"epochs": 0})
         return Trainer(
             self.components.estimator,
             self.components.ranker,
             self.rank_weights,
-            self.config.training,
+            options,
             seed=seed_for(self.config.seed, "training"),
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 from cltr.errors import DataError
 from cltr.experiment.components import build
 from cltr.experiment.config import RunConfig
-from cltr.experiment.initial_model import new_model
+from cltr.experiment.initial_model import new_model, standardizes
 from cltr.experiment.progress import Progress
 from cltr.experiment.seeds import seed_for
 from cltr.exposure.production_ranker import Production
@@ -58,7 +58,13 @@ def train_production(config: RunConfig, dataset: Dataset, progress: Progress) ->
     loop = TrainingOptions(
         epochs=options.epochs, patience=options.epochs + 1, learning_rate=options.learning_rate
     )
-    model = new_model(scorer, dataset, seed=seed, options=loop)
+    model = new_model(
+        scorer,
+        dataset,
+        seed=seed,
+        options=loop,
+        standardize=standardizes(config, dataset),
+    )
     _trainer(loop, top_k=config.top_k, seed=seed).train(
         model,
         _labels(training, chosen),
@@ -79,7 +85,13 @@ def production_scorer(config: RunConfig) -> Scorer:
 def train_skyline(config: RunConfig, dataset: Dataset, scorer: Scorer, progress: Progress) -> Model:
     """A ranker on the labels of all training queries."""
     seed = seed_for(config.seed, "skyline")
-    model = new_model(scorer, dataset, seed=seed, options=config.training)
+    model = new_model(
+        scorer,
+        dataset,
+        seed=seed,
+        options=config.training,
+        standardize=standardizes(config, dataset),
+    )
     _trainer(config.training, top_k=config.top_k, seed=seed).train(
         model,
         _labels(dataset.part("train")),

@@ -17,6 +17,7 @@ from cltr.experiment.components import build
 from cltr.experiment.experiment import Clicks, Experiment
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
+from cltr.health.outcome import HealthCheck
 from cltr.interfaces import ClickModel, Model
 
 CANDIDATES = (PositionBased, TrustBias)
@@ -67,25 +68,33 @@ def _fitted(experiment: Experiment, clicks: Clicks) -> Iterator[ClickModel]:
             yield model
 
 
-def sign_sentence(
+def check_sign(
     assumed: str, difference: Mapping[str, Any], others: list[dict[str, Any]]
-) -> list[str]:
-    """A sentence if fitted click models do not agree with the assumed one on the sign.
+) -> HealthCheck:
+    """Whether fitted click models agree with that of the run on the sign of the gain.
 
     Args:
         assumed: the click model of the run.
         difference: the gain under it.
-        others: of :func:`gains_by_model`.
+        others: of :func:`gains_by_model`, at least one.
 
     Example:
-        >>> other = {"click_model": "pbm, fitted", "value": -0.1}
-        >>> sign_sentence("trust-bias", {"value": 0.3}, [other])[0][:60]
-        'The log does not tell whether the new policy is better: the '
+        >>> other = {"click_model": "pbm, fitted", "value": -0.1, "high": -0.05}
+        >>> check_sign("trust-bias", {"value": 0.3}, [other]).outcome
+        'fail'
     """
-    if not any(one["value"] * difference["value"] < 0 for one in others):
-        return []
     told = "; ".join(f"{one['value']:+.4f} with '{one['click_model']}'" for one in others)
-    return [
+    gain = f"{difference['value']:+.4f} with the click model '{assumed}'"
+    apart = [one for one in others if one["value"] * difference["value"] < 0]
+    least = min(one["value"] for one in others)
+    if not apart:
+        sentence = f"Fitted click models agree on the sign of the gain: {gain}, {told}."
+        return HealthCheck("sign of the gain", "pass", least, sentence)
+    surely = any((one.get("high") or 0.0) < 0 for one in apart)
+    return HealthCheck(
+        "sign of the gain",
+        "fail" if surely else "inconclusive",
+        least,
         "The log does not tell whether the new policy is better: the estimated gain is "
-        f"{difference['value']:+.4f} with the click model '{assumed}', but {told}."
-    ]
+        f"{gain}, but {told}.",
+    )

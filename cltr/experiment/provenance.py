@@ -8,7 +8,7 @@ from typing import Any
 from cltr.data import loading
 from cltr.errors import DataError, UsageError
 from cltr.experiment.components import FITTED, Components, fitted_files, needed_plugins
-from cltr.experiment.config import RunConfig, resolve
+from cltr.experiment.config import AUTO, RunConfig, resolve
 from cltr.experiment.label_training import require_judgements
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import OWN, own_data
@@ -17,6 +17,8 @@ from cltr.options import Choice
 from cltr.plugins import versions
 from cltr.types import Dataset
 
+CLICK_MODEL = "click-model.h5"
+"""The file of a run that keeps the click model that was fitted to its clicks."""
 SCORES, RANKS = "production-scores.safetensors", "production-ranks.safetensors"
 """Files of a run that keep what was known of production."""
 KEYS = {SCORES: "scores", RANKS: "rank_distribution"}
@@ -98,7 +100,7 @@ def describe(config: RunConfig, components: Components) -> dict[str, Any]:
         "reward": components.reward.name,
         "ranker": components.ranker.name,
         "scorer": components.scorer.name,
-        "click_model": config.click_model.name,
+        "click_model": _click_model(config, components),
         "metric": config.metric,
         "top_k": config.top_k,
         "seed": config.seed,
@@ -107,6 +109,13 @@ def describe(config: RunConfig, components: Components) -> dict[str, Any]:
         "policy": components.ranker.policy.name,
         "data": config.data,
     }
+
+
+def _click_model(config: RunConfig, components: Components) -> str:
+    model = components.click_model
+    if config.click_model.name != AUTO:
+        return config.click_model.name
+    return f"{model.name}, {'fitted to these clicks' if model.fitted else 'not fitted'}"
 
 
 def provenance(

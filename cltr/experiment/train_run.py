@@ -5,17 +5,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from cltr.clicks.model_file import save_click_model
 from cltr.errors import CltrError, UnsupportedError, UsageError
 from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.components import Components, compose, resolved
-from cltr.experiment.config import RunConfig
+from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.hand_over import hand_over
 from cltr.experiment.label_training import has_labels
-from cltr.experiment.other_models import gains_by_model, sign_sentence
 from cltr.experiment.outcome import Learned
 from cltr.experiment.progress import Progress
 from cltr.experiment.provenance import (
+    CLICK_MODEL,
     KEYS,
     RANKS,
     SCORES,
@@ -27,7 +28,9 @@ from cltr.experiment.provenance import (
 )
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import RunLog, fit_to_log, open_run_log
+from cltr.experiment.safe_run import SafeRun, run_safely
 from cltr.files.resuming import resume_with
+from cltr.interfaces import Fittable
 from cltr.training.loop import TrainingState
 from cltr.types import Dataset
 
@@ -86,45 +89,48 @@ def _run(
     resume_with(f"cltr train --resume {folder.path}")
     experiment, log = _begin(config, components, dataset, progress)
     clicks = log.statistics if log else experiment.simulate()
-    outcome = experiment.run(
+    found = run_safely(
+        experiment,
         clicks,
         skyline=config.skyline and has_labels(dataset),
         state=folder.checkpoint.load(),
         on_epoch=_Saver(folder),
     )
-    learned, rewards = outcome.learned, outcome.rewards
-    _save(folder, experiment, learned)
-    alerts = alerts_of(rewards, outcome.judged)
-    misfit = misfit_of(components, rewards)
-    certificate = outcome.judged["certificate"]
-    warnings = warnings_of(components, misfit, certificate, log=config.log)
-    others: list[dict[str, Any]] = []
-    if "click model" in components.reward.assumes and (log or warnings):
-        others = gains_by_model(experiment, learned.model, clicks)
-        difference = outcome.judged["off_policy"]["difference"]
-        alerts += sign_sentence(components.click_model.name, difference, others)
+    _save(folder, found.experiment, found.outcome.learned)
     result = {
-        **describe(config, components),
-        "exposure": rewards["train"].exposure.source,
-        "users": log.users if log else components.users.name,
-        "n_interactions": rewards["train"].n_interactions,
-        "assumptions": list(log.assumptions) if log else [],
-        "alerts": alerts,
-        "warnings": warnings,
-        "misfit": misfit,
-        "other_click_models": others,
-        **outcome.judged,
-        "diagnostics": dict(learned.diagnostics),
-        "clip_fraction": learned.clip_fraction,
-        "unsupported_documents": learned.unsupported,
-        "epochs": learned.state.epoch,
-        "best_epoch": learned.state.best_epoch,
+        **_told(found, log),
+        **found.plain(),
         "seconds": round(time.perf_counter() - began, 3),
         "run": str(folder.path),
     }
     folder.write_json("result.json", result)
     folder.checkpoint.remove()
     return result
+
+
+def _told(found: SafeRun, log: RunLog | None) -> dict[str, Any]:
+    """What was run, what it assumes, and what must be said first."""
+    config, components = found.experiment.config, found.experiment.components
+    learned, rewards, judged = found.outcome.learned, found.outcome.rewards, found.outcome.judged
+    misfit, certificate = misfit_of(components, rewards), judged["certificate"]
+    return {
+        **describe(config, components),
+        "exposure": rewards["train"].exposure.source,
+        "users": log.users if log else components.users.name,
+        "n_interactions": rewards["train"].n_interactions,
+        "n_queries": rewards["train"].n_queries,
+        "assumptions": list(log.assumptions) if log else [],
+        "alerts": alerts_of(rewards, judged),
+        "warnings": []
+        if config.on_doubt != "ignore"  # the checks say it
+        else warnings_of(components, misfit, certificate, log=config.log),
+        "misfit": misfit,
+        "diagnostics": dict(learned.diagnostics),
+        "clip_fraction": learned.clip_fraction,
+        "unsupported_documents": learned.unsupported,
+        "epochs": learned.state.epoch,
+        "best_epoch": learned.state.best_epoch,
+    }
 
 
 def _begin(
@@ -151,6 +157,9 @@ def _save(folder: RunFolder, experiment: Experiment, learned: Learned) -> None:
             folder.save_scores(name, values, key=KEYS[name])
     if production.model is not None:
         folder.save_model("production.safetensors", production.model)
+    model = experiment.components.click_model
+    if experiment.config.click_model.name == AUTO and isinstance(model, Fittable) and model.fitted:
+        save_click_model(folder.path / CLICK_MODEL, model)
     folder.write_json("history.json", learned.state.history)
     hand_over(folder, experiment, learned.model)
 

@@ -48,12 +48,19 @@ class Production:
         return ScoredPolicy(part, self.scores[rows], self.policy)
 
     def start(self, dataset: Dataset, top_k: int) -> Floats:
-        """Scores to start training from, ``[docs]``: its own, or such as match what it showed."""
-        if self.scores is not None:
-            return self.scores
-        if self.rank_distribution is None:
+        """Scores to start training from, ``[docs]``: its own, or such as match what it showed.
+
+        Where its own do not say what it showed, they are scaled so that they do as well as they
+        can: a ranker that sorts its scores shows what very large ones would.
+        """
+        if self.rank_distribution is None and self.scores is None:
             raise DataError("nothing is known of production to start from; use --init random")
-        return matching_scores(self.rank_distribution[:, :top_k], dataset.lists)
+        if self.rank_distribution is None:
+            return np.asarray(self.scores)
+        shown = self.rank_distribution[:, :top_k]
+        if self.scores is None:
+            return matching_scores(shown, dataset.lists)
+        return scaled_scores(self.scores, shown, dataset.lists)
 
 
 def count_rank_distribution(dataset: Dataset, statistics: dict[str, ClickStatistics]) -> Floats:
@@ -87,6 +94,39 @@ def misfit(chances: Floats, statistics: ClickStatistics) -> float:
     away = np.abs(statistics.impressions - displays * chances).sum()
     chance = np.sqrt(2 / np.pi * displays * chances * (1 - chances).clip(0)).sum()
     return float(max(away - chance, 0.0) / max(2 * statistics.impressions.sum(), 1))
+
+
+SHARPEST = 64.0
+"""Factor on standardised scores beyond which a policy hardly changes."""
+
+
+def scaled_scores(scores: Floats, rank_distribution: Floats, lists: Lists) -> Floats:
+    """Scores times the factor that makes their Plackett-Luce policy most like what was shown.
+
+    Args:
+        scores: of production, ``[docs]``, on any scale.
+        rank_distribution: what was shown, ``[docs, K]``; queries that never came are left out.
+        lists: where each query's documents lie.
+
+    Example:
+        >>> lists = Lists.of_offsets(np.array([0, 3]))
+        >>> sorted_once = np.eye(3)[:, :2]
+        >>> scaled = scaled_scores(np.array([0.3, 0.2, 0.1]), sorted_once, lists)
+        >>> bool(scaled[0] - scaled[1] > 10)
+        True
+    """
+    top_k = rank_distribution.shape[1]
+    counted = np.repeat(lists.sum(rank_distribution[:, 0]) > 0, lists.lengths)
+    mean = np.repeat(lists.sum(scores) / np.maximum(lists.lengths, 1), lists.lengths)
+    spread = float(np.sqrt(np.mean((scores - mean) ** 2))) or 1.0
+    policy = PlackettLuce()
+
+    def away(factor: float) -> float:
+        found = policy.rank_distribution(factor * scores, lists, top_k)
+        return float(np.abs(found - rank_distribution)[counted].sum())
+
+    factors = [1.0, *np.geomspace(1 / SHARPEST, SHARPEST, 13) / spread]
+    return np.asarray(min(factors, key=away) * scores)
 
 
 def matching_scores(rank_distribution: Floats, lists: Lists, *, steps: int = 50) -> Floats:

@@ -41,9 +41,9 @@ def examine(
         clicks,
         signal,
         check_identified(model, train.statistics),
-        check_misfit(model, judge_clicks(model, valid.statistics)),
+        check_production([train, valid], seed=seed),
         check_attention(model, train.statistics.top_k),
-        check_production(valid, seed=seed),
+        check_misfit(model, judge_clicks(model, valid.statistics)),
         check_possible(valid),
         check_overlap(train.exposure, train.statistics, best_examination=best_examination(affine)),
     ]

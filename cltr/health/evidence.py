@@ -14,8 +14,10 @@ FEWEST_CLICKS = 100
 """Clicks below which an estimate's error is 10 % of its value or more."""
 CONFIDENCE = 0.90
 """Of two-sided intervals, so that each end is a 95 % bound."""
-MOSTLY_HIDDEN = 0.5
-"""Share of the candidate documents that are hardly ever shown, above which overlap is poor."""
+MOSTLY_HIDDEN = {"exact": 0.75, "logged": 0.75}
+"""Share of the candidate documents that may hardly ever be shown, by how exposure is known."""
+MOSTLY_HIDDEN_COUNTED = 0.25
+"""The same where exposure is counted: a document that was not shown may have been impossible."""
 FAR_OUTSIDE = 1.0
 """How far the mean reward of shown documents may lie outside [0, 1]: estimates have errors."""
 
@@ -65,27 +67,27 @@ def check_signal(
     """
     lists = Lists.of_offsets(one.offsets)
     first, second = (_excess(half, affine, lists) for half in (one, other))
-    products = lists.sum(first * second)
-    spread = float(np.sqrt((first**2).sum() * (second**2).sum()))
-    displays = (one.displays + other.displays).astype(np.float64)
-    logged = displays > 0
-    if not spread > 0 or logged.sum() < 2:
+    spread = np.sqrt(lists.sum(first**2) * lists.sum(second**2))
+    told = spread > 0
+    if told.sum() < 2:
         return _no_signal(0.0, "too few clicks to compare")
-    totals = ClusterTotals(products * logged, logged.astype(np.float64))
+    # Each query counts once: by traffic, one popular query would decide.
+    correlations = np.divide(lists.sum(first * second), spread, out=0.0 * spread, where=told)
+    totals = ClusterTotals(correlations, told.astype(np.float64))
     found = cluster_interval(totals, confidence=CONFIDENCE, target="these queries", seed=seed)
-    correlation = float(products.sum() / spread)
+    correlation = found.value
     if found.low > 0:
         return HealthCheck(
             "signal",
             "pass",
             correlation,
-            "Clicks tell the documents of a query apart: the correlation of their click rates "
+            "Clicks tell the documents of a query apart: the mean correlation of their click rates "
             f"between two halves of the log is {correlation:.2f}.",
         )
     return _no_signal(
         correlation,
-        f"the correlation of their click rates between two halves of the log is {correlation:.2f}, "
-        "which chance explains",
+        "the mean correlation of their click rates between two halves of the log is "
+        f"{correlation:.2f}, which chance explains",
     )
 
 
@@ -132,7 +134,7 @@ def check_overlap(
         f"Production hardly ever shows {hidden:.0%} of the candidate documents of a query "
         "(they are expected to be examined less than once in this log)."
     )
-    if hidden <= MOSTLY_HIDDEN:
+    if hidden <= MOSTLY_HIDDEN.get(exposure.source, MOSTLY_HIDDEN_COUNTED):
         return HealthCheck("overlap", "pass", hidden, sentence)
     return HealthCheck(
         "overlap",

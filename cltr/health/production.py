@@ -9,11 +9,14 @@ that are never shown would hide the difference. A shuffle gives each of them the
 .. math:: X_q = \sum_{d \in S_q} (\omega_{0,d} - \bar\omega_{0,S_q}) \mu_d
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from cltr.checks.repetition import deterministic_share
 from cltr.evaluation.bounds import ClusterTotals, cluster_interval
 from cltr.health.outcome import HealthCheck
-from cltr.types import Booleans, ClickStatistics, Exposure, Floats, Lists, Rewards
+from cltr.types import Booleans, Exposure, Floats, Lists, Rewards
 
 ENOUGH = 0.05
 """Propensity of a document that is compared, as a share of the largest in the log."""
@@ -24,28 +27,25 @@ MOSTLY_FIXED = 0.5
 counts as deterministic."""
 
 
-def check_production(rewards: Rewards, *, seed: int = 0) -> HealthCheck:
+def check_production(parts: Sequence[Rewards], *, seed: int = 0) -> HealthCheck:
     """Production against a shuffle of the documents that it shows.
 
     Args:
-        rewards: of validation clicks, without clipping of propensities.
+        parts: rewards of splits with clicks; production was trained on none of them.
         seed: of the bootstrap that is used where queries are few.
     """
-    statistics = rewards.statistics
-    if statistics is None or not statistics.n_interactions:
-        return _unknown("there are no validation clicks")
-    fixed = fixed_share(statistics)
-    if fixed > MOSTLY_FIXED:
+    logged = [part.statistics for part in parts if part.statistics is not None]
+    fixed = [deterministic_share(statistics) for statistics in logged]
+    if not fixed or np.nanmax([0.0, *fixed]) > MOSTLY_FIXED:
         return _unknown(
-            f"{fixed:.0%} of the interactions are with queries that always got the same list, so "
-            "each document's clicks are known at one rank only"
+            f"{np.nanmax([0.0, *fixed]):.0%} of the interactions are with queries that hardly ever "
+            "got another list, so each document's clicks are known at one rank only"
         )
-    lists = rewards.dataset.lists
-    compared = comparable(rewards.exposure)
-    advantages = lists.sum(_centred(rewards.exposure.weights, compared, lists) * rewards.values)
-    displays = statistics.displays.astype(np.float64)
-    totals = ClusterTotals(displays * advantages, displays)
-    found = cluster_interval(totals, confidence=CONFIDENCE, target="these queries", seed=seed)
+    totals = [_advantages(part) for part in parts if part.statistics is not None]
+    joined = ClusterTotals(
+        np.concatenate([one.sums for one in totals]), np.concatenate([one.counts for one in totals])
+    )
+    found = cluster_interval(joined, confidence=CONFIDENCE, target="these queries", seed=seed)
     told = (
         f"{found.value:+.3f} per interaction (95 % bounds {found.low:+.3f} and {found.high:+.3f})"
     )
@@ -63,6 +63,15 @@ def check_production(rewards: Rewards, *, seed: int = 0) -> HealthCheck:
             "--on-doubt ignore.",
         )
     return _unknown(f"the difference is {told}", found.value)
+
+
+def _advantages(rewards: Rewards) -> ClusterTotals:
+    """Of production over a shuffle, summed over the interactions of each query."""
+    assert rewards.statistics is not None
+    lists, weights = rewards.dataset.lists, rewards.exposure.weights
+    centred = _centred(weights, comparable(rewards.exposure), lists)
+    displays = rewards.statistics.displays.astype(np.float64)
+    return ClusterTotals(displays * lists.sum(centred * rewards.values), displays)
 
 
 def _unknown(why: str, number: float | None = None) -> HealthCheck:
@@ -87,23 +96,3 @@ def _centred(weights: Floats, chosen: Booleans, lists: Lists) -> Floats:
     kept = np.where(chosen, weights, 0.0)
     mean = lists.sum(kept) / np.maximum(lists.sum(chosen.astype(np.float64)), 1)
     return np.where(chosen, weights - np.repeat(mean, lists.lengths), 0.0)
-
-
-def fixed_share(statistics: ClickStatistics) -> float:
-    """Share of the interactions of recurring queries whose query always got the same list.
-
-    Example:
-        >>> same = np.array([[3, 0], [0, 3]])
-        >>> both = ClickStatistics(same, 0 * same, np.array([3]), np.array([0, 2]))
-        >>> fixed_share(both)
-        1.0
-    """
-    often = statistics.displays >= 2
-    total = int(statistics.displays[often].sum())
-    if total == 0:
-        return 0.0
-    lists = Lists.of_offsets(statistics.offsets)
-    shown = (statistics.impressions > 0).astype(np.float64)
-    different = np.stack([lists.sum(column) for column in shown.T])
-    fixed = often & (different <= 1).all(0)
-    return float(statistics.displays[fixed].sum() / total)

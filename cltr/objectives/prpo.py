@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from cltr.objectives.evidence_clip import ROLLBACK
 from cltr.objectives.weight_band import BandOptions, Proximal
 from cltr.types import Floats
 
@@ -64,19 +65,26 @@ class PRPO(Proximal):
     class Options(BandOptions):
         """Band and what lies beyond."""
 
-        rollback: float = Field(
-            0.0,
+        rollback: float | None = Field(
+            None,
             ge=0,
             allow_inf_nan=False,
             description="slope back towards the band beyond its bounds, as a multiple of the "
-            "reward; 0 is the paper, larger pulls harder.",
+            "reward; 0 is the paper, larger pulls harder. [1 with clip=auto, else 0]",
         )
 
     options: "PRPO.Options"
 
+    @property
+    def rollback(self) -> float:
+        r""":math:`\kappa` of this run."""
+        if self.options.rollback is not None:
+            return self.options.rollback
+        return ROLLBACK if self.careful else 0.0
+
     def gain(self, weights: Any, logging_weights: Any, rewards: Any) -> Any:
         clipped = clip_weights(weights, logging_weights, rewards, low=self.low, high=self.high)
-        return rewards * (clipped - self.options.rollback * (weights - clipped))
+        return rewards * (clipped - self.rollback * (weights - clipped))
 
     def slope(self, weights: Floats, logging_weights: Floats, rewards: Floats) -> Floats:
         r""":math:`\mu` strictly inside the band, 0 at its bound, :math:`-\kappa\mu` beyond.
@@ -88,5 +96,5 @@ class PRPO(Proximal):
         over = np.where(
             up, self.above(weights, logging_weights), self.below(weights, logging_weights)
         )
-        slope: Floats = rewards * np.where(over < 0, 1.0, -self.options.rollback * (over > 0))
+        slope: Floats = rewards * np.where(over < 0, 1.0, -self.rollback * (over > 0))
         return slope

@@ -3,27 +3,47 @@ r"""The band around the logging policy that PRPO and its enforced sister share.
 A document is inside while :math:`\epsilon_-\omega_0 \le \omega \le \epsilon_+\omega_0`.
 """
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
 from cltr.interfaces import Estimator, EstimatorContext, RewardFunction
+from cltr.objectives.evidence_clip import NARROW, evidence_clip
 from cltr.options import Options
-from cltr.schedules import Schedule, ScheduleOption
+from cltr.schedules import Schedule
 from cltr.types import Booleans, Exposure, Floats, Lists
 
 ROUNDING = 1e-6
 """Weights that differ by less, relatively, are the same: scores are in single precision."""
 
 
+AUTO = "auto"
+"""A clip that depends on the evidence."""
+
+
+def _parse(value: Any) -> "Schedule | str":
+    if value == AUTO:
+        return AUTO
+    return value if isinstance(value, Schedule) else Schedule(value)
+
+
+def _plain(clip: "Schedule | str") -> "float | str":
+    return clip.plain() if isinstance(clip, Schedule) else clip
+
+
+ClipOption = Annotated[Any, BeforeValidator(_parse), PlainSerializer(_plain)]
+"""A number, a schedule, or ``auto``."""
+
+
 class BandOptions(Options):
     """How wide the band is."""
 
-    clip: ScheduleOption = Field(
-        Schedule("100/N"),
-        description="shorthand for low = clip and high = 1/clip; a number in (0, 1] or a "
-        "schedule such as 100/N, 0.01/N, 1/log(N). Larger is safer, smaller learns more.",
+    clip: ClipOption = Field(
+        AUTO,
+        description="shorthand for low = clip and high = 1/clip; a number in (0, 1], a schedule "
+        "such as 100/N or 1/log(N), or auto: max(10/queries, 5/sqrt(N)). Larger is safer, smaller "
+        "learns more.",
     )
     low: float | None = Field(
         None, ge=0, le=1, description="lower bound on the weight ratio; overrides clip."
@@ -37,8 +57,8 @@ class BandOptions(Options):
 
     @field_validator("clip")
     @classmethod
-    def _clip_in_range(cls, clip: Schedule) -> Schedule:
-        if clip.constant is not None and clip.constant > 1:
+    def _clip_in_range(cls, clip: "Schedule | str") -> "Schedule | str":
+        if isinstance(clip, Schedule) and clip.constant is not None and clip.constant > 1:
             raise ValueError("it must lie in (0, 1]")
         return clip
 
@@ -53,16 +73,33 @@ class Proximal(Estimator):
     """Base of estimators with a band; ``low`` and ``high`` are its bounds at this run's N."""
 
     options: BandOptions
+    low: float
+    high: float
 
     def __init__(self, reward: RewardFunction | None = None, **options: Any) -> None:
         super().__init__(reward, **options)
-        self._set_band(n_interactions=0)
+        self._narrow = False
+        self._set_band(n_interactions=0, n_queries=0)
 
     def prepare(self, context: EstimatorContext) -> None:
-        self._set_band(context.n_interactions)
+        self._set_band(context.n_interactions, context.n_queries)
+        self._narrow = context.narrow
+        if context.narrow:
+            self.low, self.high = max(self.low, NARROW), min(self.high, 1 / NARROW)
 
-    def _set_band(self, n_interactions: int) -> None:
-        clip = self.options.clip(n_interactions)
+    @property
+    def careful(self) -> bool:
+        """Whether the band is that of the evidence, or narrow because of a doubt."""
+        own = self.options.low is not None or self.options.high is not None
+        return self._narrow or (self.options.clip == AUTO and not own)
+
+    def _set_band(self, n_interactions: int, n_queries: int) -> None:
+        chosen = self.options.clip
+        clip = (
+            chosen(n_interactions)
+            if isinstance(chosen, Schedule)
+            else evidence_clip(n_interactions, n_queries)
+        )
         self.low = clip if self.options.low is None else self.options.low
         self.high = 1 / clip if self.options.high is None else self.options.high
 

@@ -6,6 +6,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from cltr.report.health_tables import health_lines, verdict_line
+
 TITLES = {
     "production": "production",
     "production_sorted": "production, sorted",
@@ -29,6 +31,7 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         yield Text(alert, style="bold red")
     for warning in result.get("warnings", ()):
         yield Text(f"warning: {warning}", style="yellow")
+    yield from health_lines(result)
     judged = f"ndcg@{result['top_k']}" in result["metrics"].get("policy", {})
     if judged:
         yield _metrics(result)
@@ -58,6 +61,7 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     for assumption in result.get("assumptions", ()):
         yield Text(f"assumed: {assumption}", style="dim")
     yield Text(f"run: {result['run']}", style="dim")
+    yield from verdict_line(result)
 
 
 def gap_closed(result: Mapping[str, Any]) -> float | None:

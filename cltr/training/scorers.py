@@ -83,6 +83,8 @@ class TableScorer(Scorer):
 class TableModel(TorchModel):
     """A table can have the scores of production itself."""
 
+    by_row = True
+
     def __init__(
         self, module: "torch.nn.Module", setup: ModelSetup, *, seed: int, rate: float
     ) -> None:

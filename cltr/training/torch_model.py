@@ -4,13 +4,16 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from cltr.documents import Documents, ModelSetup, State
+from cltr.errors import DataError, UnsupportedError
 from cltr.interfaces import Ascent, Model, Scorer
 from cltr.training.adam import Adam
+from cltr.training.standardize import PREFIX, Standardization, fit_standardization
 from cltr.types import Booleans, Floats
 
 if TYPE_CHECKING:
@@ -18,8 +21,8 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 65_536
 """Documents that are scored together: bounds memory, whatever the data set's size."""
-START_STEPS, START_RATE = 300, 3e-3
-"""Steps and step size of a fit to production's scores."""
+ADDS = "adds_to_production"
+"""In the state of a model whose scores are added to production's."""
 
 
 class Tensors(NamedTuple):
@@ -58,11 +61,24 @@ class TorchScorer(Scorer):
 
     def build(self, setup: ModelSetup, *, seed: int) -> "TorchModel":
         with seeded(seed):
-            return TorchModel(self.module(setup), setup, seed=seed)
+            model = TorchModel(self.module(setup), setup, seed=seed)
+        if setup.standardize and setup.training is not None:
+            model.inputs = fit_standardization(setup.training.features)
+        return model
 
 
 class TorchModel(Model):
-    """Trains a module by Adam. What the module draws, in dropout say, depends on the seed alone."""
+    """Trains a module by Adam. What the module draws, in dropout say, depends on the seed alone.
+
+    The model may standardise its inputs, and it may add its module's scores to production's.
+    """
+
+    by_row: ClassVar[bool] = False
+    """Whether the model knows the rows of its data set and no other documents."""
+    inputs: Standardization | None = None
+    """How features are standardised; None if they are taken as they are."""
+    adds: bool = False
+    """Whether the module's scores are added to those of production."""
 
     def __init__(self, module: "torch.nn.Module", setup: ModelSetup, *, seed: int = 0) -> None:
         self.module = module
@@ -75,8 +91,24 @@ class TorchModel(Model):
         if self.module.training:
             self.module.eval()
         with torch.inference_mode():
-            found: Floats = self.module(Tensors.of(documents)).numpy().astype(np.float64)
-        return found
+            found: Floats = self.module(self._tensors(documents)).numpy().astype(np.float64)
+        return found + self._base(documents)
+
+    def _tensors(self, documents: Documents) -> Tensors:
+        if self.inputs is not None:
+            documents = replace(documents, features=self.inputs.apply(documents.features))
+        return Tensors.of(documents)
+
+    def _base(self, documents: Documents) -> "Floats | float":
+        """What the module's scores are added to."""
+        if not self.adds:
+            return 0.0
+        if documents.production is None:
+            raise DataError(
+                "the model starts from production's scores, and those of these documents are not "
+                "known; give them, or train on a log with production's scores"
+            )
+        return documents.production
 
     def step(self, documents: Documents, ascent: Ascent) -> None:
         import torch
@@ -85,8 +117,9 @@ class TorchModel(Model):
             self.module.train()
         adam = self._optimizer()
         with seeded(self._draws(self._steps)):
-            scores = self.module(Tensors.of(documents))
-            direction = ascent(scores.detach().numpy().astype(np.float64))
+            scores = self.module(self._tensors(documents))
+            own = scores.detach().numpy().astype(np.float64)
+            direction = ascent(own + self._base(documents))
             adam.clear()
             scores.backward(torch.from_numpy(-direction).to(scores.dtype))
         adam.step()
@@ -106,12 +139,20 @@ class TorchModel(Model):
         return zlib.crc32(b"%d:%d" % (self._seed, step))
 
     def state(self) -> State:
-        return {name: one.numpy().copy() for name, one in self.module.state_dict().items()}
+        state = {name: one.numpy().copy() for name, one in self.module.state_dict().items()}
+        inputs = {} if self.inputs is None else self.inputs.state()
+        return {**state, **inputs, **({ADDS: np.array(True)} if self.adds else {})}
 
     def load_state(self, state: State) -> None:
         import torch
 
-        tensors = {name: torch.from_numpy(np.array(array)) for name, array in state.items()}
+        self.inputs = Standardization.of_state(state)
+        self.adds = ADDS in state
+        tensors = {
+            name: torch.from_numpy(np.array(array))
+            for name, array in state.items()
+            if name != ADDS and not name.startswith(PREFIX)
+        }
         try:
             self.module.load_state_dict(tensors)
         except RuntimeError as error:
@@ -128,36 +169,20 @@ class TorchModel(Model):
             self._optimizer().load(state)
 
     def start_from(self, documents: Documents, queries: Booleans) -> None:
-        """Fit the module to production's scores, up to a constant per query.
+        """Add to production's scores, and nothing yet: the last layer of the module becomes 0."""
+        import torch
 
-        Least squares on scores centred per list, since a constant changes no ranking. Steps are
-        on all documents, or on parts of a data set with very many, in turn.
-        """
-        parts = [part for _, part in documents.only(queries).parts(ROWS_AT_ONCE)]
-        adam = Adam(self.module.named_parameters(), learning_rate=START_RATE)
-        for step in range(START_STEPS if parts else 0):
-            with seeded(self._draws(-1 - step)):
-                adam.clear()
-                error = _squared_error(self.module, parts[step % len(parts)])
-                error.backward()  # type: ignore[no-untyped-call]
-            adam.step()
-
-
-def _squared_error(module: "torch.nn.Module", documents: Documents) -> "torch.Tensor":
-    import torch
-
-    tensors = Tensors.of(documents)
-    if tensors.production is None:
-        raise ValueError("there are no scores of production to start from")
-    lengths = torch.diff(tensors.offsets)
-    owner = torch.repeat_interleave(lengths)
-
-    def centred(values: torch.Tensor) -> torch.Tensor:
-        sums = torch.zeros(len(lengths), dtype=values.dtype).index_add(0, owner, values)
-        return values - (sums / lengths.clamp(min=1))[owner]
-
-    found = module(tensors)
-    return torch.mean((centred(found) - centred(tensors.production).to(found.dtype)) ** 2)
+        del documents, queries
+        layers = [one for one in self.module.modules() if isinstance(one, torch.nn.Linear)]
+        if not layers:
+            raise UnsupportedError(
+                "the module has no linear layer that could start at 0, so it cannot start from "
+                "production; use --init random"
+            )
+        with torch.no_grad():
+            for values in layers[-1].parameters():
+                values.zero_()
+        self.adds = True
 
 
 @contextmanager

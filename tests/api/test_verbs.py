@@ -75,8 +75,9 @@ def test_a_verb_has_the_defaults_of_its_command(verb):
 
 
 def test_training_gives_the_numbers_of_the_command():
-    run = cltr.train(**SMALL, out="python")
-    assert same(run.result, command("train", *small.FLAGS, "--reward", "ips", "--out", "words"))
+    run = cltr.train(**SMALL, on_doubt="ignore", out="python")
+    words = ("--reward", "ips", "--on-doubt", "ignore", "--out", "words")
+    assert same(run.result, command("train", *small.FLAGS, *words))
     assert run.path.name == "python"
     assert run.ndcg == run.result["metrics"]["policy"]["ndcg@5"]
     assert run.production_ndcg == run.metrics["production"]["ndcg@5"]

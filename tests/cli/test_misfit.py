@@ -22,7 +22,8 @@ WORDS = {
 
 
 def train_with(train, estimator, users, **words):
-    return train("--users", users, "--estimator", estimator, "-n", "20000", reward="ips", **words)
+    flags = ("--users", users, "--estimator", estimator, "-n", "20000", "--on-doubt", "ignore")
+    return train(*flags, reward="ips", **words)
 
 
 @pytest.mark.parametrize("users", USERS)
@@ -56,7 +57,8 @@ def test_the_advice_says_what_the_estimator_guarantees_and_the_run_computed(
 
 
 def test_the_warning_stands_first_in_the_result_and_when_judged_again(train, cltr):
-    result = train("--users", "adversarial", "-n", "20000", "--out", "run")
+    flags = ("--users", "adversarial", "-n", "20000", "--on-doubt", "ignore")
+    result = train(*flags, "--out", "run")
     (line,) = result["warnings"]
     text = " ".join(cltr("evaluate", "run").stdout.split())
     assert line[:60] in text
@@ -91,7 +93,7 @@ def test_a_fitted_model_is_tested_and_one_from_an_old_file_is_not(cltr, train, h
     assert cltr("simulate", "-n", "20000", "--out", "log.h5").exit_code == 0
     done = cltr("fit", "--log", "log.h5", "--click-model", "trust-bias", "--out", "model.h5")
     assert done.exit_code == 0, done.stderr
-    words = ("--log", "log.h5", "--click-model", "fitted:model.h5")
+    words = ("--log", "log.h5", "--click-model", "fitted:model.h5", "--on-doubt", "ignore")
     assert train(*words)["warnings"] == []
     with h5py.File(here / "model.h5", "r+") as file:
         del file["compared"]

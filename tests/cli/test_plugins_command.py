@@ -45,7 +45,7 @@ def test_everything_is_listed_with_its_options(cltr):
     (prpo,) = (row for row in result["components"] if row["name"] == "prpo")
     assert prpo["package"] == "cltr"
     assert prpo["summary"].startswith("Plain, but a document's weight counts")
-    assert prpo["options"]["clip"]["default"] == "100/N"
+    assert prpo["options"]["clip"]["default"] == "auto"
     assert all(option["description"] for option in prpo["options"].values())
 
 

@@ -115,7 +115,7 @@ def test_a_run_goes_on_after_an_interruption(train, cltr, monkeypatch):
         patch.setattr("cltr.api.progress.RunBars.epoch", interrupt)
         done = cltr("train", *small.FLAGS, "--reward", "ips", "--out", "stopped", "--json")
     assert done.exit_code == 130
-    assert done.stderr.rstrip().endswith("Error: interrupted")
+    assert "Error: interrupted" in done.stderr
     assert done.stdout == ""
     resumed = json.loads(cltr("train", "--resume", "stopped", "--json").stdout)
     assert small.same_numbers(resumed) == small.same_numbers(whole)

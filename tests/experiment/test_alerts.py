@@ -5,7 +5,7 @@ import pytest
 
 from cltr.evaluation.advice import impossible_values, limit_sentence, worse_than_production
 from cltr.experiment import simulate_log, train_run
-from cltr.experiment.other_models import sign_sentence
+from cltr.experiment.other_models import check_sign
 from tests import small
 
 
@@ -42,9 +42,12 @@ def test_a_policy_that_is_surely_worse_is_said_to_be_so(high, said):
 
 def test_a_sign_that_depends_on_the_click_model_is_told():
     one = {"click_model": "pbm, fitted", "value": -0.2}
-    (line,) = sign_sentence("trust-bias", {"value": 0.3}, [one])
+    check = check_sign("trust-bias", {"value": 0.3}, [one])
+    line = check.sentence
     assert "+0.3000 with the click model 'trust-bias', but -0.2000 with 'pbm, fitted'" in line
-    assert sign_sentence("trust-bias", {"value": -0.3}, [one]) == []
+    assert check.outcome == "inconclusive"
+    assert check_sign("trust-bias", {"value": 0.3}, [one | {"high": -0.01}]).outcome == "fail"
+    assert check_sign("trust-bias", {"value": -0.3}, [one]).outcome == "pass"
 
 
 def test_where_production_is_not_known_no_number_is_made_up():

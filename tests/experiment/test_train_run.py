@@ -114,7 +114,7 @@ def test_the_result_says_what_was_run(finished):
 
 def test_the_run_file_has_every_value_and_where_it_came_from(finished, small_data):
     config = resolve(RunConfig.load(finished[0] / "run.toml"))
-    assert config.estimator.options == {"clip": "1600/N", "rollback": 0.0}
+    assert config.estimator.options == {"clip": "1600/N"}
     assert config.users.name == "trust-bias"
     assert len(config.users.options["examination"]) == 5
     assert config.training.batch_queries == 32

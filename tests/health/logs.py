@@ -24,7 +24,7 @@ class Coin(TrustBias):
     name = "coin"
 
     def __init__(self) -> None:
-        super().__init__(examination=(0.0,) * TOP_K, trust=(0.3,) * TOP_K)
+        super().__init__(examination=(1e-9,) * TOP_K, trust=(0.3,) * TOP_K)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from cltr.health.checkup import examine, no_model
 from cltr.health.click_model import check_attention, check_identified, largest_rise
 from cltr.health.evidence import check_clicks, check_overlap, check_possible, check_signal
 from cltr.health.outcome import HealthCheck, with_outcome, worst
-from cltr.health.production import check_production, fixed_share
+from cltr.health.production import check_production
 from cltr.plugins import registry
 from cltr.types import ClickStatistics
 from tests.health.logs import DETERMINISTIC, Coin, draw
@@ -101,6 +101,26 @@ def test_random_clicks_pass_as_signal_in_one_log_of_twenty():
     assert passed <= 8  # 3 are expected; more than 8 has probability 0.003
 
 
+def test_a_query_with_most_of_the_traffic_does_not_decide():
+    """Products of clicks by traffic, instead of correlations, would miss the signal here."""
+    missed = 0
+    for seed in range(10):
+        parts = [
+            draw(PositionBased(), n=n, n_queries=q, seed=seed).clicks["train"]
+            for n, q in ((20_000, 1), (4_000, 60))
+        ]
+        joined = ClickStatistics(
+            *(
+                np.concatenate([getattr(part, name) for part in parts])
+                for name in ("impressions", "clicks", "displays")
+            ),
+            np.concatenate([parts[0].offsets, parts[0].offsets[-1] + parts[1].offsets[1:]]),
+        )
+        halves = hold_out_statistics(joined, share=0.5, seed=seed)
+        missed += check_signal(*halves, PositionBased().affine(5)).outcome != "pass"
+    assert missed == 0
+
+
 def test_no_clicks():
     log = draw(PositionBased(), n=500).clicks["train"]
     nothing = ClickStatistics(log.impressions, 0 * log.clicks, log.displays, log.offsets)
@@ -117,32 +137,25 @@ def test_one_query():
 
 def test_deterministic_production_is_not_identified():
     log = draw(PositionBased(), sharpness=DETERMINISTIC)
-    assert fixed_share(log.clicks["train"]) == 1.0
     model = PositionBased()
     model.fit(log.clicks["train"])
     assert check_identified(model, log.clicks["train"]).outcome == "fail"
     assert check_identified(PositionBased(), log.clicks["train"]).outcome == "pass"  # it is given
     rewards = log.rewards(PositionBased())
-    check = check_production(rewards["valid"])
+    check = check_production([rewards["valid"]])
     assert check.outcome == "inconclusive"
-    assert "always got the same list" in check.sentence
-    overlap = check_overlap(rewards["train"].exposure, log.clicks["train"], best_examination=1.0)
+    assert "hardly ever got another list" in check.sentence
+    counted = replace(rewards["train"].exposure, source="counted")
+    overlap = check_overlap(counted, log.clicks["train"], best_examination=1.0)
     assert overlap.outcome == "inconclusive"
     assert overlap.number == pytest.approx(7 / 12, abs=0.05)  # five of twelve are ever shown
-
-
-def test_fixed_share_counts_recurring_queries_alone():
-    impressions = np.array([[2, 0], [0, 2], [1, 1], [1, 1], [1, 0], [0, 1]])
-    offsets, displays = np.array([0, 2, 4, 6]), np.array([2, 2, 1])
-    log = ClickStatistics(impressions, 0 * impressions, displays, offsets)
-    assert fixed_share(log) == 0.5
 
 
 def test_a_weak_production_is_inconclusive_or_passes_by_chance_alone():
     model, outcomes = PositionBased(), []
     for seed in range(20):
         log = draw(model, n=5_000, n_queries=50, skill=0.0, seed=seed)
-        outcomes.append(check_production(log.rewards(model)["valid"]).outcome)
+        outcomes.append(check_production([log.rewards(model)["valid"]]).outcome)
     assert outcomes.count("inconclusive") >= 14  # 18 are expected
 
 

@@ -1,5 +1,6 @@
 """Guards PRPO: the paper's clipped sum without its division, and the laws that make it safe."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -250,8 +251,8 @@ def test_clip_is_shorthand_for_low_and_high():
 
 
 @pytest.mark.parametrize(("n", "low"), [(10, 1.0), (100, 1.0), (1000, 0.1), (10**9, 1e-7)])
-def test_default_clip_is_100_over_n_and_never_above_1(n, low):
-    prpo = PRPO()
+def test_the_papers_clip_is_100_over_n_and_never_above_1(n, low):
+    prpo = PRPO(clip="100/N")
     prpo.prepare(context(n))
     assert prpo.low == pytest.approx(low)
     assert prpo.high == pytest.approx(1 / low)
@@ -295,3 +296,31 @@ def test_wrong_options_are_one_line(options, line):
     with pytest.raises(OptionError) as caught:
         PRPO(**options)
     assert str(caught.value) == line
+
+
+@pytest.mark.parametrize(
+    ("n", "queries", "clip"),
+    [(100_000, 400, 0.025), (100_000, 50, 0.2), (10_000, 10_000, 0.05), (10**9, 10, 1.0)],
+)
+def test_default_clip_grows_with_interactions_and_with_queries(n, queries, clip):
+    prpo = PRPO()
+    prpo.prepare(replace(context(n), n_queries=queries))
+    assert (prpo.low, prpo.high, prpo.rollback) == pytest.approx((clip, 1 / clip, 1.0))
+
+
+@pytest.mark.parametrize("options", [{}, {"clip": "100/N"}, {"clip": 1e-9}])
+def test_a_doubt_narrows_every_band(options):
+    prpo = PRPO(**options)
+    prpo.prepare(replace(context(10**6), n_queries=10**6, narrow=True))
+    assert (prpo.low, prpo.high, prpo.rollback) == pytest.approx((0.8, 1.25, 1.0))
+
+
+def test_a_doubt_widens_no_band():
+    prpo = PRPO(low=0.95, high=1.0)
+    prpo.prepare(replace(context(10**6), narrow=True))
+    assert (prpo.low, prpo.high) == (0.95, 1.0)
+
+
+def test_given_bounds_have_the_papers_rollback():
+    assert PRPO(low=0.5, high=2.0).rollback == PRPO(clip=0.5).rollback == 0.0
+    assert PRPO(rollback=0.3).rollback == 0.3

@@ -110,7 +110,11 @@ def run_options(command: Command) -> Command:
 
 _RUN_OPTIONS = (
     click.option("--data", metavar="FILE", help="Data set from 'cltr data import'.  [demo]"),
-    click.option("--click-model", metavar="NAME", help="Assumed click model.  [trust-bias]"),
+    click.option(
+        "--click-model",
+        metavar="NAME",
+        help="Assumed click model; auto fits one.  [auto with --log, else trust-bias]",
+    ),
     click.option("--users", metavar="NAME", help="Simulated users.  [the assumed click model]"),
     click.option("--scorer", metavar="NAME", help="What scores documents.  [mlp]"),
     click.option("--top-k", type=Count(), help="Displayed ranks and cut of the metric.  [5]"),

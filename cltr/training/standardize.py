@@ -1,0 +1,94 @@
+r"""Inputs that a network can learn from, whatever scale features come on.
+
+.. math:: z = \text{clip}\Big(\frac{u(x) - m}{s}, -10, 10\Big), \qquad
+          u(x) = \text{sign}(x) \log(1 + |x| / c) \text{ where a feature has a long tail, else } x
+
+with mean m and deviation s of u on the training queries, and c the median size of values that are
+not 0. A feature that does not vary becomes 0.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.documents import State
+from cltr.types import Booleans, Floats
+
+FARTHEST = 10.0
+"""Deviations from the mean beyond which a value counts no further."""
+LONG_TAIL = 20.0
+"""Deviations, by the middle half of the values, that only a long tail reaches."""
+SAMPLE = 200_000
+"""Documents that are looked at; more would change nothing."""
+PREFIX = "inputs/"
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Standardization:
+    """Fitted to training documents; part of a model's state."""
+
+    tailed: Booleans
+    """Features with a long tail, ``[features]``."""
+    unit: Floats
+    """c, ``[features]``."""
+    center: Floats
+    """m, ``[features]``."""
+    scale: Floats
+    """s, infinite for a feature that does not vary, ``[features]``."""
+
+    def apply(self, features: Matrix) -> Matrix:
+        """Standardise raw features, ``[docs, features]``.
+
+        Example:
+            >>> raw = np.array([[1.0, 7.0], [3.0, 7.0]], np.float32)
+            >>> fit_standardization(raw).apply(raw)
+            array([[-1.,  0.],
+                   [ 1.,  0.]], dtype=float32)
+        """
+        values = _shaped(features, self.tailed, self.unit)
+        values -= self.center
+        values /= self.scale
+        return np.clip(values, -FARTHEST, FARTHEST, out=values).astype(np.float32)
+
+    def state(self) -> dict[str, NDArray[np.generic]]:
+        """As arrays of a model's state."""
+        return {f"{PREFIX}{each.name}": getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def of_state(cls, state: State) -> "Standardization | None":
+        """What a model's state holds; None if its inputs are not standardised."""
+        found = {
+            name.removeprefix(PREFIX): np.array(array)
+            for name, array in state.items()
+            if name.startswith(PREFIX)
+        }
+        return cls(**found) if found else None
+
+
+def fit_standardization(features: Matrix) -> Standardization:
+    """Fit to the features of training documents, ``[docs, features]``."""
+    step = max(1, len(features) // SAMPLE)
+    raw = np.asarray(features[::step], np.float64)
+    low, middle, high = np.quantile(raw, (0.25, 0.5, 0.75), axis=0)
+    spread = np.maximum(high - low, np.abs(middle)) / 1.35
+    reach = np.abs(raw - middle).max(0)
+    sizes = np.where(raw == 0, np.nan, np.abs(raw))
+    used = ~np.isnan(sizes).all(0)
+    unit = np.ones(raw.shape[1])
+    unit[used] = np.nanmedian(sizes[:, used], axis=0)
+    tailed = reach > LONG_TAIL * np.where(spread > 0, spread, unit)
+    shaped = _shaped(raw, tailed, unit)
+    center, deviation = shaped.mean(0), shaped.std(0)
+    # What rounding leaves of a feature that never varies is no deviation.
+    constant = deviation <= 1e-7 * np.abs(center)
+    return Standardization(tailed, unit, center, np.where(constant, np.inf, deviation))
+
+
+def _shaped(features: NDArray[np.floating], tailed: Booleans, unit: Floats) -> Floats:
+    values = np.array(features, np.float64)
+    if tailed.any():
+        part = values[:, tailed]
+        values[:, tailed] = np.copysign(np.log1p(np.abs(part) / unit[tailed]), part)
+    return values

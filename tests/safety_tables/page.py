@@ -1,0 +1,105 @@
+"""Fill the tables of docs/defaults.md from the finished runs in docs/defaults.csv.
+
+A table follows ``<!-- defaults NAME -->`` and is written anew.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tests.safety_tables.cells import DR, LOG, RUN, Cell, Fold
+from tests.safety_tables.record import Pooled, pool
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, TABLE = DOCS / "defaults.md", DOCS / "defaults.csv"
+MARK = re.compile(r"(<!-- defaults (\S+) -->\n)(?:\n?(?:\|.*\n)+)?")
+MUCH = -0.02
+"""A loss of more than 2 % counts."""
+Runs = Mapping[Cell, Pooled]
+
+
+def filled(page: str, done: Mapping[Cell, Sequence[Fold]]) -> str:
+    """The page with the tables of the finished runs."""
+    runs = {cell: pool(folds) for cell, folds in done.items()}
+    tables: dict[str, Callable[[Runs], list[list[str]]]] = {"kept": _kept, "users": _users}
+    return MARK.sub(lambda mark: mark[1] + "\n" + _markdown(tables[mark[2]](runs)), page)
+
+
+def _markdown(lines: list[list[str]]) -> str:
+    rule = ["---"] * len(lines[0])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (lines[0], rule, *lines[1:]))
+
+
+def _kept(runs: Runs) -> list[list[str]]:
+    """The default beside plain DR, users as assumed, on the same splits and clicks."""
+    lines = [["data", "N", "seeds", "plain DR", "the default", "kept", "runs that stayed"]]
+    pairs: dict[tuple[str, int], list[tuple[Pooled, Pooled]]] = {}
+    for cell, found in runs.items():
+        if (cell.way, cell.users) != (RUN, "as assumed"):
+            continue
+        rival = Cell(cell.world, DR, cell.users, cell.interactions, cell.seed)
+        if rival in runs:
+            pairs.setdefault((cell.world, cell.interactions), []).append((found, runs[rival]))
+    for (world, size), each in sorted(pairs.items()):
+        lines.append([world, f"{size:,}", str(len(each)), *_shares(each)])
+    everything = [pair for each in pairs.values() for pair in each]
+    if everything:
+        lines.append(["all", "all", str(len(everything)), *_shares(everything)])
+    return lines
+
+
+def _shares(pairs: Sequence[tuple[Pooled, Pooled]]) -> list[str]:
+    own, dr = np.array([[a.points, b.points] for a, b in pairs]).T
+    kept = f"{own.sum() / dr.sum():.0%}"
+    if len(pairs) > 1:
+        kept += f", at least {lower_share(own, dr):.0%}"
+    gains = [np.mean([pair[who].gain for pair in pairs]) for who in (1, 0)]
+    stayed = np.mean([own.stayed for own, _ in pairs])
+    return [f"{gains[0]:+.1%}", f"{gains[1]:+.1%}", kept, f"{stayed:.0%}"]
+
+
+def lower_share(own: np.ndarray, rival: np.ndarray, *, draws: int = 4000, seed: int = 0) -> float:
+    """Lower 90 % bound of the share of the rival's gain that is kept, by drawing pairs anew."""
+    rng = np.random.default_rng(seed)
+    chosen = rng.integers(len(own), size=(draws, len(own)))
+    return float(np.quantile(own[chosen].sum(1) / rival[chosen].sum(1), 0.1))
+
+
+def _users(runs: Runs) -> list[list[str]]:
+    head = ["users", "click model", "data", "N", "seeds", "mean gain", "worst seed"]
+    lines = [[*head, "seeds below -2 %", "share of DR's gain", "runs that stayed"]]
+    groups: dict[tuple[str, str, str, int], list[Pooled]] = {}
+    for cell, found in runs.items():
+        if cell.way != DR:
+            key = (cell.users, cell.way, cell.world, cell.interactions)
+            groups.setdefault(key, []).append(found)
+    reference = _dr_gains(runs)
+    for (users, way, world, size), each in sorted(groups.items()):
+        gains = np.array([one.gain for one in each])
+        dr = reference.get((world, size))
+        lines.append(
+            [
+                users,
+                "fitted (auto)" if way == LOG else "the paper's",
+                world,
+                f"{size:,}",
+                str(len(each)),
+                f"{gains.mean():+.1%}",
+                f"{gains.min():+.1%}",
+                str(int((gains < MUCH).sum())),
+                f"{gains.mean() / dr:.0%}" if dr else "",
+                f"{np.mean([one.stayed for one in each]):.0%}",
+            ]
+        )
+    return lines
+
+
+def _dr_gains(runs: Runs) -> dict[tuple[str, int], float]:
+    """Mean gain of plain DR with users as assumed, by data set and size."""
+    found: dict[tuple[str, int], list[float]] = {}
+    for cell, one in runs.items():
+        if cell.way == DR:
+            found.setdefault((cell.world, cell.interactions), []).append(one.gain)
+    return {key: float(np.mean(gains)) for key, gains in found.items()}
