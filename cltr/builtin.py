@@ -62,9 +62,12 @@ def cltr_metrics() -> list[type[Any]]:
 
 @hookimpl
 def cltr_exporters() -> list[type[Any]]:
-    from cltr.training.json_export import JsonExporter
+    from cltr.exporters.json_format import JsonExporter
+    from cltr.exporters.onnx_format import OnnxExporter
+    from cltr.exporters.opensearch_format import OpenSearchExporter
+    from cltr.exporters.solr_format import SolrExporter
 
-    return [JsonExporter]
+    return [JsonExporter, OnnxExporter, SolrExporter, OpenSearchExporter]
 
 
 @hookimpl

@@ -62,6 +62,10 @@ class TrainedRanker:
     """How the features that the model was trained on came from raw ones."""
     about: Mapping[str, str] = field(default_factory=dict)
     """Run, data and versions that it comes from."""
+    feature_names: tuple[str, ...] = ()
+    """In the order of the features; empty where they have numbers only."""
+    production: bool = False
+    """Whether production's score of a document is an input."""
 
 
 class Exporter(Component, ABC):
@@ -79,6 +83,8 @@ class Exporter(Component, ABC):
         """Scores that the written file gives to documents, ``[docs]``.
 
         ``cltr export`` compares them with the run's own, and keeps the file only if they agree.
+        Features are raw: the file must normalise them as the run does, or be refused by
+        :meth:`write`.
         Read the file as its users would: compute nothing from what :meth:`write` was given.
         """
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import Count, shared, warn_about_plugins
+from cltr.cli.common.options import Count, key_values, shared, warn_about_plugins
 
 COLUMNS = {
     "query": "The query, or its id.",
@@ -207,8 +207,6 @@ def command(
 
 def _reader_options(flags: dict[str, Any], assignments: tuple[str, ...]) -> dict[str, Any]:
     """Options of the format: columns that were named, and ``-o``."""
-    from cltr.experiment.config import parse_value
-
     given = {f"{column}_column": flags.pop(f"{column}_column") for column in COLUMNS}
     given["session_column"] = flags.pop("session_column") or None
     given["page_column"], given["grid_columns"] = (
@@ -218,9 +216,5 @@ def _reader_options(flags: dict[str, Any], assignments: tuple[str, ...]) -> dict
     given["context_columns"] = flags.pop("context_columns") or None
     positions = flags.pop("positions_from")
     given["positions_from"] = int(positions) if positions else None
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        if not equals:
-            raise click.UsageError(f"-o {assignment}: expected key=value, as clicks-are=documents")
-        given[key.replace("-", "_")] = parse_value(value)
+    given |= key_values(assignments, example="clicks-are=documents")
     return {key: value for key, value in given.items() if value is not None}

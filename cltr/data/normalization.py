@@ -61,6 +61,16 @@ class Normalization:
         values /= self.scale
         return _narrow(values)
 
+    def undo(self, features: Matrix) -> Matrix:
+        """Raw features that give these; of those that do not vary, and by query, some such."""
+        if self.name in ("none", "query-min-max"):
+            return features
+        scale = np.where(np.isinf(self.scale), 0.0, self.scale)
+        values = features.astype(np.float64) * scale + self.center
+        if self.name == "log1p-z-score":
+            values = np.copysign(np.expm1(np.abs(values)), values)
+        return _narrow(values)
+
 
 def fit_normalization(name: str, blocks: Iterable[Matrix]) -> Normalization:
     """Fit to training features, block by block.

@@ -1,5 +1,6 @@
 """Export the learned ranker of a finished run, checked against the run's own scores."""
 
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -8,20 +9,19 @@ import numpy as np
 
 from cltr.documents import Documents
 from cltr.errors import CltrError, UsageError
-from cltr.experiment.components import Components, build, compose
-from cltr.experiment.config import RunConfig
-from cltr.experiment.initial_model import new_model
-from cltr.experiment.provenance import check_data, open_data, read_config
-from cltr.experiment.run_folder import RunFolder
+from cltr.experiment.components import build
+from cltr.experiment.export_card import card
+from cltr.experiment.rank_queries import Candidates
+from cltr.experiment.run_model import RunModel
 from cltr.extensions import Exporter, TrainedRanker
 from cltr.files.storage import write_beside
-from cltr.interfaces import Enforced, Model
+from cltr.interfaces import Enforced
 from cltr.options import Choice
-from cltr.types import Dataset, Floats, Lists
+from cltr.types import Floats, Lists
 
 MOST_COMPARED = 20_000
 """Documents whose scores are compared; whole lists."""
-TOLERANCE = 1e-4
+TOLERANCE = 1e-5
 """Largest difference of a score, as a share of the spread of the run's scores."""
 
 
@@ -32,7 +32,7 @@ def export(
     out: Path | None = None,
     options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Write the learned ranker of a run for another system.
+    """Write the learned ranker of a run for another system, and a card beside it.
 
     Args:
         path: the run's folder.
@@ -42,58 +42,72 @@ def export(
         options: of the exporter.
     """
     exporter: Exporter = build("exporter", Choice(name=to, **(options or {})), owner=to)
-    folder = RunFolder.open(path)
-    config = read_config(folder)
-    components = compose(config)
-    folder.read_json("result.json")  # an unfinished run has nothing to export
-    config, dataset = open_data(config)
-    check_data(folder, config, dataset)
-    if components.scorer.needs_production:
-        raise UsageError(
-            f"{path}: scorer '{components.scorer.name}' adds to production's scores; exporters "
-            "write rankers that score by features alone"
-        )
-    model = new_model(components.scorer, dataset)
-    folder.load_model("policy.safetensors", model)
+    run = RunModel.open(path)
     target = out or path / f"policy{exporter.suffix}"
+    beside = target.with_name(f"{target.name}.md")
+    if run.inputs.production and run.inputs.matched:
+        raise UsageError(
+            f"{path}: the model adds to scores that were matched to how often production showed "
+            "documents; other systems have no such scores. Train on a log with production's scores "
+            "(cltr ingest --production)"
+        )
     with write_beside(target) as partial:
-        exporter.write(_ranker(path, config, components, model, dataset), partial)
-        documents = _documents(dataset)
-        found, own = exporter.scores(partial, documents), model.scores(documents)
+        exporter.write(_ranker(run), partial)
+        documents, own = _documents(run)
+        found = exporter.scores(partial, documents)
         difference = _difference(found, own, Lists.of_offsets(documents.offsets))
-        if difference > TOLERANCE:
+        if not difference <= TOLERANCE:
             raise CltrError(
                 f"{target}: the exported ranker gives other scores than the run: they differ by up "
                 f"to {difference:.2g} of the spread of scores, and at most {TOLERANCE:g} is "
-                f"accepted; nothing was written. This is a fault of the exporter '{to}'"
+                f"accepted; nothing was written. Either '{to}' computes with fewer digits than the "
+                "features need, or this is a fault of the exporter"
             )
-    return {
+    result = {
         "run": str(path),
         "to": to,
         "out": str(target),
+        "card": str(beside),
         "documents_compared": len(documents),
         "largest_difference": difference,
-        "notes": _notes(components),
+        "notes": _notes(run),
     }
+    with write_beside(beside) as partial:
+        partial.write_text(card(run, result), encoding="utf-8")
+    return result
 
 
-def _ranker(
-    path: Path, config: RunConfig, components: Components, model: Model, dataset: Dataset
-) -> TrainedRanker:
+def _ranker(run: RunModel) -> TrainedRanker:
+    inputs = run.inputs
     return TrainedRanker(
-        scorer=components.scorer.name,
-        state=model.state(),
-        n_features=dataset.n_features,
-        policy=components.ranker.policy.name,
-        top_k=config.top_k,
-        normalization=dataset.normalization,
-        about={"run": path.name, "data": dataset.fingerprint, "cltr": version("cltr")},
+        scorer=run.components.scorer.name,
+        state=run.model.state(),
+        n_features=inputs.n_features,
+        policy=run.policy.name,
+        top_k=run.config.top_k,
+        normalization=inputs.normalization,
+        about={"run": run.folder.path.name, "data": inputs.data, "cltr": version("cltr")},
+        feature_names=inputs.feature_names,
+        production=inputs.production,
     )
 
 
-def _documents(dataset: Dataset) -> Documents:
-    """Documents to compare scores on: whole lists from the beginning."""
-    return next(part for _, part in Documents.of(dataset).parts(MOST_COMPARED))
+def _documents(run: RunModel) -> tuple[Documents, Floats]:
+    """Raw documents to compare on, and the run's own scores of them.
+
+    Those of the run's data set from its beginning, whole lists; if it is not there any more, those
+    that the run kept.
+    """
+    try:
+        own = Candidates.own(run)
+        kept = next(Documents.of(own.features.dataset).parts(MOST_COMPARED))[1]
+        production = None if own.production is None else own.production[: len(kept)]
+    except CltrError:
+        kept, production = run.sample.documents, run.sample.documents.production
+    raw = run.inputs.normalization.undo(np.asarray(kept.features))
+    seen = run.prepared(raw, kept.offsets, production=production)
+    seen = Documents(seen.features, kept.rows, seen.offsets, production)
+    return Documents(raw, kept.rows, kept.offsets, production), run.scores(seen)
 
 
 def _difference(found: Floats, expected: Floats, lists: Lists) -> float:
@@ -107,9 +121,9 @@ def _difference(found: Floats, expected: Floats, lists: Lists) -> float:
     return float(np.abs(gap).max(initial=0.0) / spread)
 
 
-def _notes(components: Components) -> list[str]:
+def _notes(run: RunModel) -> list[str]:
     """What scores alone do not carry over."""
-    policy, estimator = components.ranker.policy.name, components.estimator
+    policy, estimator = run.policy.name, run.components.estimator
     notes = []
     if policy != "deterministic":
         notes.append(
@@ -121,4 +135,10 @@ def _notes(components: Components) -> list[str]:
             f"The bound of '{estimator.name}' holds for a mixture with production. These scores "
             "are of the new policy alone."
         )
-    return notes
+    verdict = _verdict(run.folder.read_json("result.json"))
+    return [*notes, *([f"The run's verdict: {verdict}"] if verdict else [])]
+
+
+def _verdict(result: Mapping[str, Any]) -> str:
+    found = result.get("verdict")
+    return str(found.get("sentence", "")) if isinstance(found, Mapping) else ""

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cltr.documents import Documents
+from cltr.exporters.json_format import JsonExporter
 from cltr.plugins import registry
-from cltr.training.json_export import JsonExporter
 from tests import small
 from tests.judged import write_folder
 from tests.strangers import Site
@@ -72,8 +72,8 @@ def test_the_normalisation_goes_with_it(cltr, here):
     assert cltr("train", *flags).exit_code == 0
     assert cltr("export", "run", "--to", "json", "--out", "r.json").exit_code == 0
     written = json.loads((here / "r.json").read_text())
-    assert written["normalization"]["name"] == "z-score"
-    assert len(written["normalization"]["center"]) == written["n_features"]
+    assert written["normalization"] == "z-score"
+    assert len(written["steps"][0]["center"]) == written["n_features"]
 
 
 def test_what_scores_do_not_carry_over_is_said(cltr, train):
@@ -120,3 +120,37 @@ def test_an_unknown_format(refused, train):
     train("--out", "run")
     line = refused("export", "run", "--to", "jsn", code=2)
     assert line.startswith("no exporter named 'jsn'; installed: json (cltr ")
+
+
+@pytest.mark.parametrize("normalize", ["none", "z-score", "log1p-z-score", "query-min-max"])
+@pytest.mark.parametrize("scorer", ["mlp", "linear"])
+def test_every_format_scores_raw_features_or_refuses(cltr, here, normalize, scorer):
+    write_folder(here / "data")
+    words = ["data", "import", "data", "--normalize", normalize, "--out", "data.h5"]
+    assert cltr(*words).exit_code == 0
+    flags = ["--data", "data.h5", *ANY_SCORER, "--scorer", scorer, "--reward", "ips"]
+    assert cltr("train", *flags, "--out", "run").exit_code == 0
+    (here / "data.h5").unlink()  # then the run's own sample is compared
+    refused = {
+        "solr": normalize not in ("none", "z-score"),
+        "opensearch": normalize not in ("none", "z-score") or scorer == "mlp",
+        "onnx": normalize == "query-min-max",
+        "json": False,
+    }
+    for to, unable in refused.items():
+        done = cltr("export", "run", "--to", to, "--out", f"x.{to}", "--json")
+        assert (done.exit_code != 0) == unable, done.stderr
+        assert (here / f"x.{to}").exists() == (here / f"x.{to}.md").exists() == (not unable)
+        if not unable:
+            assert json.loads(done.stdout)["largest_difference"] < 1e-5
+            assert "falls by at most" in (here / f"x.{to}.md").read_text()
+
+
+def test_options_of_a_format(cltr, train, refused, here):
+    train("--out", "run")
+    words = ("export", "run", "--to", "solr", "--out", "x.json")
+    assert cltr(*words, "-o", "model=r7", "-o", "store=shop").exit_code == 0
+    written = json.loads((here / "x.json").read_text())
+    assert (written["name"], written["store"]) == ("r7", "shop")
+    assert "solr.modl" in refused(*words[:-1], "y.json", "-o", "modl=r7", code=2)
+    assert "expected key=value" in refused(*words[:-1], "y.json", "-o", "model", code=2)

@@ -69,6 +69,24 @@ def shared(command: Command) -> Command:
     return command
 
 
+def key_values(assignments: tuple[str, ...], *, example: str) -> dict[str, Any]:
+    """What ``-o key=value`` words say, ``-`` in keys as ``_``.
+
+    Args:
+        assignments: the words.
+        example: of one, for the message.
+    """
+    from cltr.experiment.config import parse_value
+
+    found = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not (key and equals):
+            raise click.UsageError(f"-o {assignment}: expected key=value, as {example}")
+        found[key.replace("-", "_")] = parse_value(value)
+    return found
+
+
 PLUGIN_FILES = "cltr.plugin_files"
 """Where a command's context keeps what ``--plugin`` named."""
 

@@ -1,0 +1,1 @@
+"""Formats of other systems for a learned ranker, each with a reader that checks it."""

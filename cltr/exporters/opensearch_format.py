@@ -1,0 +1,73 @@
+"""A linear ranker for the learning-to-rank plugin of OpenSearch.
+
+Checked by arithmetic written from the plugin's source, opensearch-learning-to-rank-base,
+``src/main/java/com/o19s/es/ltr/ranker/parser/LinearRankerParser.java`` (commit 598e97e) and
+``ranker/linear/LinearRanker.java`` (948a255): weights by feature name as floats, and their products
+with the feature values added up one by one in 32 bits.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from cltr.documents import Documents
+from cltr.errors import UnsupportedError
+from cltr.exporters.network import Network
+from cltr.extensions import Exporter, TrainedRanker
+from cltr.options import Options
+from cltr.types import Floats
+
+PRODUCTION = "production"
+
+
+class OpenSearchExporter(Exporter):
+    """The body of ``_createmodel`` for a linear ranker; the plugin takes no networks.
+
+    Standardisation is folded into the weights: what is left is the same for all documents.
+    Production's score, where the model adds to it, is the feature ``production``.
+    """
+
+    name = "opensearch"
+    suffix = ".opensearch.json"
+
+    class Options(Options):
+        """Of the model in OpenSearch."""
+
+        model: str = Field("cltr", description="what the model is called in OpenSearch.")
+
+    options: "OpenSearchExporter.Options"
+
+    def write(self, ranker: TrainedRanker, path: Path) -> None:
+        network = Network.of(ranker, to="OpenSearch")
+        if len(network.layers) > 1:
+            raise UnsupportedError(
+                "OpenSearch's plugin takes linear models and trees, no networks; export to onnx, "
+                "or train with --scorer linear"
+            )
+        _, factor, limit = network.affine(to="OpenSearch")
+        if limit is not None:
+            raise UnsupportedError(
+                f"OpenSearch cannot cut inputs, and the model cuts them at {limit:g} deviations; "
+                "train on data with --normalize z-score, which the model takes as they are"
+            )
+        weights = dict(zip(network.names, (network.layers[0][0][0] * factor).tolist(), strict=True))
+        if network.adds:
+            if PRODUCTION in weights:
+                raise UnsupportedError(f"a feature is named '{PRODUCTION}', as production's score")
+            weights[PRODUCTION] = 1.0
+        model = {"type": "model/linear", "definition": json.dumps(weights, allow_nan=False)}
+        body = {"model": {"name": self.options.model, "model": model}}
+        path.write_text(json.dumps(body) + "\n", encoding="utf-8")
+
+    def scores(self, path: Path, documents: Documents) -> Floats:
+        body = json.loads(path.read_text(encoding="utf-8"))
+        weights = list(json.loads(body["model"]["model"]["definition"]).values())
+        columns = list(np.asarray(documents.features, np.float32).T)
+        if len(weights) > len(columns) and documents.production is not None:
+            columns.append(documents.production.astype(np.float32))
+        sums = np.zeros(len(documents), np.float32)
+        for weight, column in zip(weights, columns, strict=True):
+            sums += np.float32(weight) * column
+        return sums.astype(np.float64)
