@@ -50,3 +50,15 @@ def test_the_command_package_passes_its_own_tests(tmp_path):
     )
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
+
+
+def test_ramps_keep_the_budget_whatever_users_do(tmp_path):
+    ramp = load("ramp")
+    for users in ("as modelled", "adversarial"):
+        case = ramp.prepare(users, tmp_path, moved=-1.0, interactions=4000)
+        assert case.certified == pytest.approx(ramp.BUDGET / case.worst_loss)
+        assert case.true_loss <= case.worst_loss
+        shares = [*ramp.ramp(case, 0, step=500, steps=3, trusted=False)]
+        assert all(share in (0.0, case.certified) for share in shares)
+        assert max(shares) * case.true_loss <= ramp.BUDGET
+    assert not case.healthy
