@@ -16,8 +16,9 @@ from cltr.evaluation.canary_decision import CanaryDecision, CanaryRules, judge_c
 from cltr.evaluation.candidate import Serve
 from cltr.evaluation.verdict import BUDGET, Verdict, canary_share
 from cltr.experiment.candidates import CandidateRanker, load_candidate
+from cltr.experiment.config import AUTO
 from cltr.experiment.judge_candidates import decide, judge_candidate, judge_candidates
-from cltr.experiment.judged_log import AUTO, Clicks, JudgedLog, log_config, open_judged_log
+from cltr.experiment.judged_log import Clicks, JudgedLog, log_config, open_judged_log
 from cltr.health.outcome import worst
 from cltr.report.gate_tables import canary_tables, candidate_tables, verdict_tables
 from cltr.report.rendering import Tables

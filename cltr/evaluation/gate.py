@@ -39,7 +39,7 @@ class Gain:
         """With all numbers."""
         bounds = "no bounds"
         if self.low is not None and self.high is not None:
-            bounds = f"bounds {self.low:+.4f} and {self.high:+.4f}, each at {self.confidence:.0%}"
+            bounds = f"bounds {self.low:+.4f} and {self.high:+.4f}, each at {self.confidence:.1%}"
         why = f": {self.no_bound_because}" if self.no_bound_because else ""
         return (
             f"estimated gain {self.value:+.4f} DCG a request ({bounds}{why}; "

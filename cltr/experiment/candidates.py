@@ -1,9 +1,10 @@
 """Candidates by name: a run, a table of scores, a TREC run, or production itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cltr.clicks.model_file import load_click_model
 from cltr.errors import DataError, UsageError
 from cltr.evaluation.candidate import (
     ScoreReport,
@@ -13,10 +14,11 @@ from cltr.evaluation.candidate import (
     unchanged,
 )
 from cltr.experiment.components import compose
+from cltr.experiment.config import AUTO
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.initial_model import new_model
 from cltr.experiment.judged_log import JudgedLog
-from cltr.experiment.provenance import read_config
+from cltr.experiment.provenance import CLICK_MODEL, read_config
 from cltr.experiment.run_folder import RunFolder
 from cltr.policies.on_dataset import Mixture
 
@@ -86,10 +88,15 @@ def _run(path: Path, judged: JudgedLog, *, name: str, serve: Serve | None) -> Ca
         )
     earlier = folder.read_json("result.json")
     components = compose(config)
-    experiment = Experiment(config, components, here.dataset, here.production)
+    if config.click_model.name == AUTO and (path / CLICK_MODEL).exists():
+        components = components.replace(click_model=load_click_model(path / CLICK_MODEL))
+    experiment = replace(
+        Experiment(config, components, here.dataset, here.production),
+        plan=earlier.get("plan", "learn"),
+    )
     model = new_model(components.scorer, experiment.dataset)
     folder.load_model("policy.safetensors", model)
-    experiment.prepare(earlier["n_interactions"])
+    experiment.prepare(earlier["n_interactions"], earlier.get("n_queries", 0))
     if serve is None:
         return CandidateRanker(name, experiment.serve(model), "as the run serves it")
     scores = score(model, experiment.dataset)

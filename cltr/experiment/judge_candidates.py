@@ -14,7 +14,8 @@ from cltr.evaluation.part import Weights
 from cltr.evaluation.side_by_side import EstimateRow, Support, estimate_rows, support_of
 from cltr.evaluation.verdict import Verdict
 from cltr.experiment.candidates import CandidateRanker
-from cltr.experiment.judged_log import AUTO, JudgedLog
+from cltr.experiment.config import AUTO
+from cltr.experiment.judged_log import JudgedLog
 from cltr.experiment.seeds import seed_for
 from cltr.health.outcome import with_outcome
 from cltr.policies.on_dataset import AppliedPolicy

@@ -15,7 +15,7 @@ from cltr.evaluation.click_model_error import ClickModelError
 from cltr.evaluation.part import Fold, LogPart
 from cltr.evaluation.units import units_of
 from cltr.experiment.components import Components, build
-from cltr.experiment.config import RunConfig
+from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.run_log import cut_clicks, fit_to_log, open_run_log, own_data
 from cltr.experiment.seeds import seed_for
@@ -30,8 +30,6 @@ Clicks: TypeAlias = Literal["test", "all"]
 """Which clicks judge a candidate: those of the test part, or all, for one made without them."""
 PRIOR_TRIALS = 5.0
 """Examined impressions that the mean relevance is worth beside a document's own clicks."""
-AUTO = "auto"
-"""Fit a click model to the log."""
 STAND_IN = "pbm"
 """What stands for a click model until it is fitted."""
 

@@ -111,8 +111,8 @@ def test_verdicts(numbers, checks, stayed, decision, share):
     verdict = decide(judged(*numbers), checks, stayed=stayed, top_k=5)
     assert (verdict.decision, verdict.share) == (decision, pytest.approx(share))
     if decision == "canary":
-        assert "5.0% of the requests" in verdict.sentence
-        assert "NDCG falls by 2.0 points" in verdict.sentence
+        assert "5.00% of the requests" in verdict.sentence
+        assert "NDCG then falls by at most 2.0 points" in verdict.sentence
     if stayed:
         assert verdict.sentence.startswith("Keep production. Production is worse.")
         assert verdict.reasons == ("Production is worse. Look.",)
