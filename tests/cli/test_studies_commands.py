@@ -98,7 +98,8 @@ def test_cells_that_fail_are_told_and_end_with_code_1(cltr, data, here, fresh_re
     words = ["-m", "prpo/lost", "-m", "ips", "-n", "500", "--seeds", "1", "--no-skyline"]
     done = cltr("compare", *words, *data, *OPTIONS, "--plugin", "lost.py")
     assert done.exit_code == 1
-    assert "failed prpo/lost, N 500, seed 1: ValueError: lost\n" in done.stdout
+    told = " ".join(done.stdout.split())
+    assert "failed prpo/lost, N 500, seed 1: reward 'lost' (lost.py): mu failed: ValueError" in told
     assert "ips" in done.stdout
 
 
