@@ -49,8 +49,17 @@ def cltr_log_readers() -> list[type[Any]]:
     from cltr.logs.list_reader import ListReader
     from cltr.logs.published_formats import OpenBanditReader, UbiReader
     from cltr.logs.readers import LongReader
+    from cltr.logs.served_format import ServedReader
 
-    return [LongReader, ListReader, EventReader, UbiReader, Ga4Reader, OpenBanditReader]
+    return [
+        LongReader,
+        ListReader,
+        EventReader,
+        UbiReader,
+        Ga4Reader,
+        OpenBanditReader,
+        ServedReader,
+    ]
 
 
 @hookimpl

@@ -72,9 +72,9 @@ def _serving(run: RunModel) -> list[str]:
     if not (run.folder.path / SERVING).exists():
         return []
     rule = run.rule
-    share = "the share of each query" if rule.shares else f"{rule.share:.0%} of the requests"
+    share = "the share of each query" if rule.shares else f"{rule.share:.1%} of the requests"
     return [
-        f"- Served as certified: {share} by the new ranker, rankings {rule.new}, "
+        f"- To be served now: {share} by the new ranker, rankings {rule.new}, "
         f"{rule.top_k} documents; the rule is `{SERVING}` of the run (docs/serving.md)."
     ]
 

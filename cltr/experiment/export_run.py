@@ -140,5 +140,5 @@ def _notes(run: RunModel) -> list[str]:
 
 
 def _verdict(result: Mapping[str, Any]) -> str:
-    found = result.get("verdict")
-    return str(found.get("sentence", "")) if isinstance(found, Mapping) else ""
+    advice = result.get("advice")
+    return str(advice.get("sentence", "")) if isinstance(advice, Mapping) else ""

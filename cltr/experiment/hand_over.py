@@ -150,11 +150,16 @@ def _same(model: Model, documents: Documents, scores: Floats) -> bool:
         return False
 
 
-def serving_rule(experiment: Experiment, model: Model) -> ServingRule | None:
+def serving_rule(experiment: Experiment, model: Model, *, share: float = 1.0) -> ServingRule | None:
     """How the run's policy is served, with the share of each query; None if no rule can.
 
     Where the estimator enforces a bound, a query that was not there gets production: the share
     that keeps the bound on it is not known.
+
+    Args:
+        experiment: of the run.
+        model: what was learned.
+        share: of the requests that should get the new policy now, by the run's verdict.
     """
     new = _order(experiment.components.ranker.policy)
     production = experiment.production
@@ -163,11 +168,12 @@ def serving_rule(experiment: Experiment, model: Model) -> ServingRule | None:
         return None
     top_k = experiment.config.top_k
     if not isinstance(experiment.components.estimator, Enforced):
-        return ServingRule(1.0, new, old, top_k)
+        return ServingRule(share, new, old, top_k)
     shares: dict[str, float] = {}
     for split in experiment.serve(model).values():
         ids, known = split.dataset.query_ids.astype(str), split.known
-        shares |= dict(zip(ids[known].tolist(), split.share[known].tolist(), strict=True))
+        kept = (share * split.share[known]).tolist()
+        shares |= dict(zip(ids[known].tolist(), kept, strict=True))
     return ServingRule(0.0, new, old, top_k, shares)
 
 
@@ -176,12 +182,19 @@ def _order(policy: Policy) -> Order | None:
     return names.get(type(policy))
 
 
-def hand_over(folder: RunFolder, experiment: Experiment, model: Model) -> None:
-    """Write all that those who use the model need."""
+def hand_over(folder: RunFolder, experiment: Experiment, model: Model, *, share: float) -> None:
+    """Write all that those who use the model need.
+
+    Args:
+        folder: of the run.
+        experiment: of the run.
+        model: what was learned.
+        share: of the requests that should get it now, by the run's verdict.
+    """
     sample = Sample.of(model, experiment.dataset)
     matched = experiment.production.scores is None
     inputs = Inputs.of(model, experiment.dataset, sample, matched=matched)
-    rule = serving_rule(experiment, model)
+    rule = serving_rule(experiment, model, share=share)
     folder.write_json(INPUTS, inputs.plain())
     with folder.writing(SAMPLE) as partial:
         write_arrays(partial, sample.arrays())
@@ -238,7 +251,8 @@ def _readme(experiment: Experiment, inputs: Inputs, rule: ServingRule | None) ->
         needs.append("documents of its own data set; it cannot score others")
     served = "No `serving.json`: the serving rule cannot serve this policy."
     if rule is not None:
-        where = "its share in each query" if rule.shares else "all requests"
+        where = "each query has its share of requests that"
+        where = where if rule.shares else f"{rule.share:.1%} of the requests, by the verdict,"
         served = f"`serving.json`: {where} get the new ranker; its rankings are {rule.new}."
     name = json.dumps(components.estimator.name)
     return f"""# A run of cltr

@@ -122,6 +122,8 @@ def _best_way(
     log: LogFile, scores: Floats | None, dataset: Dataset, *, where: str, trusted: bool
 ) -> tuple[str, str]:
     """The best that is known of exposure, and what must be said of it."""
+    if log.computed:  # of all policies that served it; production's scores are of one of them
+        return "logged", ""
     if scores is not None:
         away = 0.0 if trusted else _misfit(log, scores, dataset)
         if away <= LARGEST_MISFIT:
@@ -179,9 +181,12 @@ def _notes(
 ) -> Iterator[str]:
     if "format" not in log.description:  # simulated: all is known
         return
+    logged = "exposure comes from logged propensities; 0 where nothing was logged"
+    if log.computed:
+        logged = "exposure is computed from the scores and shares in the records of requests"
     yield {
         "exact": f"exposure is that of a Plackett-Luce policy with production's scores ({where})",
-        "logged": "exposure comes from logged propensities; 0 where nothing was logged",
+        "logged": logged,
         "counted": "exposure is counted from the log: a document that was never shown counts as "
         "one that production never shows",
     }[production.source]

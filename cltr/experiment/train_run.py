@@ -97,6 +97,7 @@ def _run(
         on_epoch=_Saver(folder),
     )
     _save(folder, found.experiment, found.outcome.learned)
+    hand_over(folder, found.experiment, found.outcome.learned.model, share=found.verdict.share)
     result = {
         **_told(found, log),
         **found.plain(),
@@ -161,7 +162,6 @@ def _save(folder: RunFolder, experiment: Experiment, learned: Learned) -> None:
     if experiment.config.click_model.name == AUTO and isinstance(model, Fittable) and model.fitted:
         save_click_model(folder.path / CLICK_MODEL, model)
     folder.write_json("history.json", learned.state.history)
-    hand_over(folder, experiment, learned.model)
 
 
 class _Saver:

@@ -37,13 +37,14 @@ from cltr.logs.digests import digests_of
 from cltr.logs.id_coding import Tally
 from cltr.logs.interactions import interactions
 from cltr.logs.list_reader import ListReader
-from cltr.logs.log_file import LogFile, write_log, write_sessions
+from cltr.logs.log_file import COMPUTED, LogFile, write_log, write_sessions
 from cltr.logs.log_lists import shared_splits
 from cltr.logs.log_report import report
 from cltr.logs.logged_chances import logged_chances
 from cltr.logs.problems import Problems
 from cltr.logs.readers import LongReader
 from cltr.logs.score_files import create_scores, match_scores
+from cltr.logs.served_format import served_chances
 from cltr.logs.splitting import FILE_PART, Split
 from cltr.logs.summaries import summarise
 from cltr.logs.time_windows import Window
@@ -215,11 +216,13 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
     scores = None if "logger" in tally.columns else scores_of(tally, found)
     if source.production is not None:
         scores = match_scores(tally.connection, source.production, lists)
-    chances = logged_chances(tally, found)
+    served = served_chances(tally, found)
+    chances = served or logged_chances(tally, found)
     shown = _shown(statistics, dataset)
     tally.problems.found("unshown-documents", _listed(found, statistics) - shown)
     digests, made_of = digests_of(tally)
     described: dict[str, Any] = {"loggers": chances.loggers} if chances.loggers else {}
+    described |= {"exposure": COMPUTED} if served and served.whole is not None else {}
     return LogFile(
         statistics,
         scores,

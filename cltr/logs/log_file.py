@@ -25,6 +25,8 @@ from cltr.logs.log_lists import read_lists, write_lists
 from cltr.types import LOG_PARTS, LOGGED_SPLITS, ClickLog, ClickStatistics, Dataset, Floats
 
 FORMAT = "cltr-log"
+COMPUTED = "computed"
+"""What the description of a log says of its exposure if it is known exactly."""
 INTERACTIONS_AT_ONCE = 262_144
 """Interactions of a log in memory at a time."""
 STATISTICS = ("impressions", "clicks", "displays", "offsets")
@@ -75,6 +77,11 @@ class LogFile:
     """The same by part, where several policies served the log and their shares differ by part."""
     digests: NDArray[np.uint64] | None = None
     """The smallest digests of interactions (:mod:`cltr.logs.digests`); None if none are known."""
+
+    @property
+    def computed(self) -> bool:
+        """Whether propensities are exact, of all documents, as from records of the serving rule."""
+        return self.propensities is not None and self.description.get("exposure") == COMPUTED
 
 
 def write_log(path: Path, log: LogFile) -> None:

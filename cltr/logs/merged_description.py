@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cltr.logs.log_file import LogFile
+from cltr.logs.log_file import COMPUTED, LogFile
 from cltr.logs.problems import PROBLEMS
 from cltr.logs.time_units import NewParts
 from cltr.types import LOG_PARTS
@@ -40,6 +40,7 @@ def describe(logs: Sequence[LogFile], parts: NewParts, top_k: int, varying: int)
             [one.get("interactions", {}) for one in described], parts, whole=whole
         ),
         **_add_loggers(described),
+        **({"exposure": COMPUTED} if all(one.get("exposure") for one in described) else {}),
     }
 
 

@@ -35,6 +35,8 @@ class Served:
     shown: tuple[str, ...]
     teams: tuple[Arm, ...] = ()
     """With interleaving: which ranker picked each place."""
+    orders: tuple[str, str] = ("sampled", "sorted")
+    """How the new ranker and production rank: ``sampled``, ``sorted`` or ``stored``."""
 
     def record(
         self,
@@ -60,6 +62,7 @@ class Served:
             "time": time,
             "arm": self.arm,
             "share": self.share,
+            "orders": list(self.orders),
             "shown": list(self.shown),
             "teams": list(self.teams),
             "documents": documents,
@@ -122,11 +125,15 @@ class ServingRule:
             production: production's scores of the same documents.
         """
         _check_candidates(new, production, query)
-        share = self.share_of(query)
+        share, orders = self.share_of(query), self._orders(query)
         if coin(request) < share:
-            return Served(request, query, "new", share, self._new_ranking(request, query, new))
+            shown = self._new_ranking(request, query, new)
+            return Served(request, query, "new", share, shown, orders=orders)
         shown = self._rank(self.production, production, request)
-        return Served(request, query, "production", share, shown)
+        return Served(request, query, "production", share, shown, orders=orders)
+
+    def _orders(self, query: str) -> tuple[str, str]:
+        return "stored" if self.rankings.get(query) else self.new, self.production
 
     def interleave(
         self,
@@ -144,7 +151,8 @@ class ServingRule:
             request,
             top_k=self.top_k or len(production),
         )
-        return Served(request, query, "interleaved", 0.5, mixed.shown, mixed.teams)
+        orders = self._orders(query)
+        return Served(request, query, "interleaved", 0.5, mixed.shown, mixed.teams, orders)
 
     def _rank(self, order: Order, scores: Mapping[str, float], request: str) -> tuple[str, ...]:
         if order == "sampled":

@@ -11,9 +11,11 @@ import pytest
 
 import cltr
 from cltr.data.dataset_file import save_dataset
-from cltr.errors import CltrError, DataError, UsageError
+from cltr.errors import CltrError, DataError, UnsupportedError, UsageError
+from cltr.experiment.export_run import export
 from cltr.experiment.run_model import RunModel
 from cltr.files.trec import read_run
+from cltr.logs.log_file import open_log
 from cltr.policies import PlackettLuce
 from cltr.policies.rank_weights import rank_weights
 from cltr.serving import ServingRule, sample_ranking
@@ -193,6 +195,7 @@ def test_requests_get_what_the_serving_rule_says(frame):
     hostile = {"d0": "coin", "d1": "it's", "d2": 'a"b', "d3": "é ☃", "d4": "select"}
     frame["document"] = [hostile.get(one, one) for one in frame["document"]]
     run, data = trained(frame, "z-score")
+    ServingRule(top_k=5).save("run/serving.json")
     queries = data.query_ids.tolist()
     asked = {"request": [f"r'{i}" for i in range(80)], "query": queries * 2}
     table = run.rank(frame, requests=asked).table()
@@ -203,19 +206,17 @@ def test_requests_get_what_the_serving_rule_says(frame):
         assert tuple(shown) == sample_ranking(own, request, top_k=5)
 
 
-def test_enforced_shares_are_served(dataset):
-    options = {**SMALL["options"], "training.learning_rate": 0.1, "training.epochs": 5}
-    run = cltr.train(**{**SMALL, "options": options}, estimator="band", out="run")
-    rule = ServingRule.load("run/serving.json")
-    assert rule.share == 0.0
-    assert rule.shares.keys() == {*dataset.query_ids.astype(str).tolist()}
-    assert any(0 < share < 1 for share in rule.shares.values())
+def test_shares_of_queries_are_served(dataset):
+    run = cltr.train(**SMALL, out="run")
+    queries = dataset.query_ids.tolist()
+    shares = dict(zip(queries, np.linspace(0.2, 0.8, len(queries)).tolist(), strict=True))
+    ServingRule(0.0, production="sampled", top_k=5, shares=shares).save("run/serving.json")
     table = run.rank().to_frame()
-    assert dict(zip(table["query"], table["share"], strict=True)) == dict(rule.shares)
-    n = 50 * dataset.n_queries
-    asked = {"request": [str(i) for i in range(n)], "query": dataset.query_ids.tolist() * 50}
+    assert dict(zip(table["query"], table["share"], strict=True)) == shares
+    asked = {"request": [str(i) for i in range(50 * len(queries))], "query": queries * 50}
     served = run.rank(requests=asked).to_frame()
-    assert set(served["arm"]) == {"new", "production"}
+    first = served[served["rank"] == 1]
+    assert abs((first["arm"] == "new").mean() - 0.5) < 0.06
     with pytest.raises(UsageError, match="production's scores are needed"):
         run.rank(dataset, requests=asked)
 
@@ -272,3 +273,47 @@ def test_an_unknown_ending_leaves_nothing(here):
     with pytest.raises(UsageError, match=r"must end in .parquet"):
         cltr.rank("run", out="x.xlsx")
     assert {*here.iterdir()} == before
+
+
+# Models that add to production's scores.
+
+
+@pytest.fixture
+def residual(dataset):
+    """A run on a log with production's scores: it learns what to add to them."""
+    cltr.simulate(out="log.h5", interactions=3000)
+    run = cltr.train(**{**SMALL, "interactions": None}, log="log.h5", out="run", on_doubt="ignore")
+    scores = open_log(Path("log.h5")).scores
+    owners = np.repeat(dataset.query_ids, dataset.lists.lengths).tolist()
+    table = {"query": owners, "document": dataset.document_ids.tolist(), "score": scores}
+    return run, table
+
+
+def test_production_scores_are_an_input(residual, dataset):
+    run, table = residual
+    assert json.loads(Path("run/inputs.json").read_text())["production_score_is_an_input"]
+    known = by_pair(run.rank().table())
+    agree(by_pair(run.rank(dataset, production=table).table()), known)
+    agree(by_pair(run.rank(small.dataset(), production=table).table()), known)
+    found = run.predict(dataset.features, production=table["score"])
+    pairs = zip(table["query"], table["document"], strict=True)
+    np.testing.assert_allclose(found, [known[pair] for pair in pairs], rtol=1e-6)
+    moved = np.array(table["score"]) + 1.5
+    np.testing.assert_allclose(run.predict(dataset.features, production=moved), found + 1.5)
+    for call in (lambda: run.rank(small.dataset()), lambda: run.predict(dataset.features)):
+        with pytest.raises(UsageError, match="production's scores are an input of the model"):
+            call()
+
+
+@pytest.mark.parametrize("to", ["json", "onnx", "solr"])
+def test_exports_of_such_models_take_production_scores(residual, to):
+    run, _ = residual
+    try:
+        found = export(run.path, to=to)
+    except UnsupportedError as error:
+        assert to == "solr"
+        assert "logarithm" in str(error)
+        return
+    assert found["largest_difference"] < 1e-5
+    assert "production's score" in Path(found["card"]).read_text()
+    assert "The run's verdict: " in Path(found["card"]).read_text()

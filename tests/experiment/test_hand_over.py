@@ -8,10 +8,13 @@ import pytest
 from cltr.data.normalization import Normalization
 from cltr.documents import Documents
 from cltr.errors import DataError
-from cltr.experiment.hand_over import Inputs, Sample
+from cltr.experiment.experiment import Experiment
+from cltr.experiment.hand_over import Inputs, Sample, serving_rule
+from cltr.experiment.initial_model import new_model
 from cltr.files.storage import finite
 from cltr.interfaces import Model
 from cltr.testing import tiny_dataset
+from tests import small
 
 
 class Fake(Model):
@@ -71,3 +74,24 @@ def test_a_sample_is_whole_lists_with_their_scores():
     assert np.array_equal(sample.scores, data.features[: data.offsets[last], 0])
     again = Sample.parse(sample.arrays())
     assert np.array_equal(again.scores, sample.scores)
+
+
+def test_an_enforced_bound_has_a_share_for_each_query():
+    config = small.config(estimator={"name": "band", "clip": 0.9}, training={"epochs": 5})
+    experiment = Experiment.simulated(config, dataset=tiny_dataset(24))
+    model = new_model(experiment.components.scorer, experiment.dataset, seed=5)
+    experiment.prepare(2000, 10)
+    rule = serving_rule(experiment, model, share=0.5)
+    served = experiment.serve(model)
+    assert (rule.share, rule.new, rule.production, rule.top_k) == (0.0, "sampled", "sampled", 5)
+    for part in served.values():
+        ids = part.dataset.query_ids.tolist()
+        assert [rule.shares[one] for one in ids] == (0.5 * part.share).tolist()
+    assert 0 < min(rule.shares.values()) < 0.5
+
+
+def test_other_estimators_have_the_share_of_the_verdict():
+    experiment = Experiment.simulated(small.config(), dataset=tiny_dataset(24))
+    model = new_model(experiment.components.scorer, experiment.dataset, seed=5)
+    rule = serving_rule(experiment, model, share=0.04)
+    assert (rule.share, dict(rule.shares)) == (0.04, {})
