@@ -32,7 +32,7 @@ KINDS = {
     "estimator": Kind("An estimator", "cltr train --estimator $name"),
     "ranker": Kind("A ranker", "cltr train --ranker $name"),
     "scorer": Kind("A scorer", "cltr train --scorer $name"),
-    "log-reader": Kind("A log reader", "cltr ingest views.jsonl --reader $name --out log.h5"),
+    "log-reader": Kind("A log reader", "cltr ingest views.jsonl --format $name --out log.h5"),
     "metric": Kind("A metric", "cltr evaluate runs/001-prpo-dr --metric $name"),
     "exporter": Kind("An exporter", "cltr export runs/001-prpo-dr --to $name"),
     "data-layout": Kind("A data layout", "cltr data import folder --preset $name --out data.h5"),
