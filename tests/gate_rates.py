@@ -104,12 +104,12 @@ class World:
         )
 
 
-def judge(world: World, n: int, seed: int) -> Iterator[dict[str, Any]]:
+def judge(world: World, n: int, seed: int, click_model: str = "auto") -> Iterator[dict[str, Any]]:
     """What the gate says of every candidate by one log; all candidates were there before it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.h5"
         world.write_log(path, n, seed)
-        judged = open_judged_log(log_config(path), clicks="all")
+        judged = open_judged_log(log_config(path, click_model=click_model), clicks="all")
         logging = judged.experiment.logging
         for name, scores in world.candidates.items():
             served = {
@@ -157,7 +157,7 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def run(path: Path, logs: int, sizes: list[int]) -> None:
+def run(path: Path, logs: int, sizes: list[int], click_model: str) -> None:
     """Judge all logs that are not there yet."""
     done = {(int(row["interactions"]), row["traffic"], int(row["log"])) for row in read(path)}
     if not path.exists():
@@ -170,7 +170,7 @@ def run(path: Path, logs: int, sizes: list[int]) -> None:
                     continue
                 rows = [
                     {"interactions": n, "traffic": traffic, "log": seed, **row}
-                    for row in judge(world, n, seed)
+                    for row in judge(world, n, seed, click_model)
                 ]
                 with path.open("a", newline="") as file:
                     csv.DictWriter(file, COLUMNS, lineterminator="\n").writerows(rows)
@@ -200,12 +200,13 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=500)
     parser.add_argument("--size", type=int, action="append", choices=SIZES)
     parser.add_argument("--out", type=Path, default=RATES)
+    parser.add_argument("--click-model", default="auto", help="auto fits one to each log")
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     if given.table:
         sys.stdout.write("".join(table(given.out)))
         return
-    run(given.out, given.logs, given.size or [*SIZES])
+    run(given.out, given.logs, given.size or [*SIZES], given.click_model)
 
 
 if __name__ == "__main__":
