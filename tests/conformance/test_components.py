@@ -78,6 +78,25 @@ GA4 = [
 ] + [ga4_event("select_item", i, [{"item_id": "abcd"[i]}]) for i in range(4)]
 SHOWS = [{name: value for name, value in row.items() if name != "click"} for row in LOG]
 CLICKS = [{name: row[name] for name in ("session", "doc")} for row in LOG if row["click"]]
+SERVED = [
+    {
+        "cltr": 1,
+        "request": f"r{i}",
+        "query": f"q{i % 4}",
+        "time": "",
+        "arm": "production",
+        "share": 0.0,
+        "orders": ["sampled", "sorted"],
+        "shown": ["a", "b", "c", "d"],
+        "teams": [],
+        "documents": ["d", "c", "b", "a"],
+        "new": [0.0, 1.0, 2.0, 3.0],
+        "production": [1.0, 2.0, 3.0, 4.0],
+        "context": {},
+    }
+    for i in range(40)
+]
+SERVED_CLICKS = [{"request": f"r{i}", "document": "b"} for i in (1, 5, 9, 13)]
 FILES = {
     "ga4": {"events.jsonl": GA4},
     "events": {"clicks.jsonl": CLICKS, "shows.jsonl": SHOWS},
@@ -85,6 +104,7 @@ FILES = {
     "list": {"log.jsonl": LISTS},
     "ubi": {"ubi_queries.jsonl": HITS, "ubi_events.jsonl": EVENTS},
     "open-bandit": {"all.jsonl": BANDIT},
+    "served": {"requests.jsonl": SERVED, "clicks.jsonl": SERVED_CLICKS},
 }
 """What each log reader reads: always 160 impressions and 4 clicks."""
 SECOND = {"query": "q1", "document": "b", "position": 2, "click": True}
@@ -95,6 +115,7 @@ ROWS = {
     "list": SECOND,
     "ubi": SECOND,
     "open-bandit": {"document": "1", "position": 2, "click": True, "propensity": 0.25},
+    "served": SECOND | {"score": 3.0, "arm": "production"},
 }
 """One row that each of them must find there."""
 
@@ -151,7 +172,8 @@ def test_metrics(name):
 
 @pytest.mark.parametrize("name", names("exporter"))
 def test_exporters(name):
-    testing.check_exporter(make("exporter", name))
+    scorers = ("linear",) if name == "opensearch" else ("linear", "mlp")
+    testing.check_exporter(make("exporter", name), scorers=scorers)
 
 
 @pytest.mark.parametrize("name", names("finding"))
