@@ -20,11 +20,16 @@ ROLLBACK = 1.0
 def evidence_clip(n_interactions: int, n_queries: int) -> float:
     """The clip of a log with so many interactions on so many queries, in (0, 1].
 
+    Args:
+        n_interactions: N.
+        n_queries: Q; 0 if it is not known, and then only N counts.
+
     Example:
         >>> evidence_clip(100_000, 400), evidence_clip(1_000_000, 50), evidence_clip(0, 0)
         (0.025, 0.2, 1.0)
     """
-    if n_interactions <= 0 or n_queries <= 0:
+    if n_interactions <= 0:
         return 1.0
     by_interactions = math.sqrt(INTERACTIONS_TO_MOVE / n_interactions)
-    return min(1.0, max(QUERIES_TO_MOVE / n_queries, by_interactions))
+    by_queries = QUERIES_TO_MOVE / n_queries if n_queries > 0 else 0.0
+    return min(1.0, max(by_queries, by_interactions))

@@ -10,7 +10,6 @@ from cltr.experiment.components import build, compose
 from cltr.experiment.config import resolve
 from cltr.experiment.experiment import Experiment
 from cltr.interfaces import RewardFunction
-from cltr.options import Choice
 from cltr.plugins import registry
 from cltr.testing import tiny_dataset
 
@@ -72,10 +71,11 @@ def fitted(name: str) -> Remembered:
 def run(reward: str, estimator: str, ranker: str) -> dict:
     """All numbers of a run, with the last weights, which training was stopped at."""
     chosen = config(ranker={"name": ranker})
+    choice = config(estimator={"name": estimator}).estimator
     remembered = fitted(reward)
     components = compose(chosen).replace(
         reward=remembered,
-        estimator=build("estimator", Choice(name=estimator), reward=remembered),
+        estimator=build("estimator", choice, reward=remembered),
     )
     outcome = experiment(chosen, components).run(clicks())
     learned, judged = outcome.learned, outcome.judged
