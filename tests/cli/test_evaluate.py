@@ -9,7 +9,8 @@ KEYS = {"estimator", "reward", "metrics", "certificate", "blend", "run", "data",
 
 @pytest.fixture
 def run(train) -> dict:
-    return train("--out", "run", "-o", "training.learning_rate=0.05", "-o", "estimator.clip=0.9")
+    options = ("-o", "training.learning_rate=0.05", "-o", "estimator.clip=0.9")
+    return train("--out", "run", *options, "--on-doubt", "ignore")
 
 
 def test_a_run_is_judged_as_it_was(cltr, run):
