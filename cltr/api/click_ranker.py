@@ -44,6 +44,8 @@ class ClickRanker:
         scorer: what scores documents; it must use features.
         click_model: assumed click model.
         top_k: ranks that count.
+        on_doubt: what to do if a health check of the clicks fails; a ranker that stays with
+            production can score only documents whose production score is given.
         options: of components, by ``role.key``.
         seed: decides all random choices.
         out: run folder; by default the run is kept as long as this object.
@@ -62,6 +64,7 @@ class ClickRanker:
         scorer: Any = None,
         click_model: Any = None,
         top_k: int | None = None,
+        on_doubt: str | None = None,
         options: Mapping[str, Any] | None = None,
         seed: int | None = None,
         out: Any = None,
@@ -72,6 +75,7 @@ class ClickRanker:
         self.scorer = scorer
         self.click_model = click_model
         self.top_k = top_k
+        self.on_doubt = on_doubt
         self.options = options
         self.seed = seed
         self.out = out

@@ -17,6 +17,7 @@ SMALL = {
     "reward": "ips",
     "scorer": "linear",
     "top_k": 4,
+    "on_doubt": "ignore",
     "options": {"training.epochs": 60, "training.learning_rate": 0.1},
 }
 
