@@ -1,6 +1,7 @@
 """The command line: names and summaries here, each command in its own file, loaded when invoked."""
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -91,8 +92,33 @@ def _plugin_command(name: str) -> click.Command | None:
 
     if name not in registry().names("command"):
         return None
-    command: click.Command = registry().create("command", name).build()
+    found = registry().create("command", name)
+    command: click.Command = found.build()
+    if command.callback is not None:
+        command.callback = _blaming(found, command.callback)
     return command
+
+
+def _blaming(component: Any, callback: Callable[..., Any]) -> Callable[..., Any]:
+    """A plugin's command, whose exceptions are said to be the plugin's; click's own pass."""
+    from functools import wraps
+
+    from cltr.errors import CltrError
+    from cltr.plugins.origins import one_line, origin_of
+
+    @wraps(callback)
+    def run(*given: Any, **named: Any) -> Any:
+        try:
+            return callback(*given, **named)
+        except (CltrError, click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            origin = origin_of(component)
+            if origin is None:
+                raise
+            raise origin.fault(f"it failed: {one_line(error)}") from error
+
+    return run
 
 
 def _fail_on(error: Exception, *, verbose: bool) -> None:

@@ -81,3 +81,21 @@ def test_a_data_layout_of_a_plugin(cltr, here, site, refused):
     assert refused("data", "import", "data", "--preset", "halfs", "--out", "e.h5", code=2).endswith(
         "Did you mean 'halves'?"
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "line"),
+    [
+        ("1 / 0", 1, "command 'runs' (acme-cltr 2.0): it failed: ZeroDivisionError: division"),
+        ("raise click.UsageError('no')", 2, "no"),
+        ("raise CltrError('no runs')", 1, "no runs"),
+        ("click.get_current_context().exit(3)", 3, ""),
+    ],
+)
+def test_what_goes_wrong_in_a_command_is_its_own(cltr, site, body, code, line):
+    broken = COMMAND.replace("    found = sorted(", f"    {body}\n    found = sorted(")
+    site.install("acme-cltr", broken)
+    done = cltr("runs")
+    assert done.exit_code == code
+    assert done.stderr.startswith(f"Error: {line}" if line else "")
+    assert "internal error" not in done.stderr

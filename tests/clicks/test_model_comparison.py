@@ -17,7 +17,7 @@ from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.log_file import LogFile, write_log, write_sessions
 from cltr.plugins import registry
 from cltr.testing import tiny_dataset
-from cltr.types import ClickStatistics
+from cltr.types import Affine, ClickStatistics
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 YANDEX = SHARED / "yandex-relpred" / "train.tsv.gz"
@@ -117,6 +117,28 @@ def test_examination_of_models_that_read_down_the_list(tmp_path, name):
     assert found[0] == pytest.approx(1.0)
     assert (np.diff(found) < 0.05).all()
     assert found[-1] < 0.8
+
+
+def test_a_fitted_affine_model_is_in_the_table_whatever_it_calls_its_values(tmp_path):
+    class Renamed(PositionBased):
+        """Keeps its examination under another name."""
+
+        def affine(self, top_k):
+            if self.fitted is None:
+                return super().affine(top_k)
+            return Affine(self.fitted.shared["seen"][:top_k], np.zeros(top_k))
+
+        def fit(self, counts, dataset=None):
+            found = PositionBased().fit(counts, dataset)
+            self.fitted = replace(found, shared={"seen": found.shared["examination"]})
+            return self.fitted
+
+    source = simulated(tmp_path / "log.h5", PositionBased(), sessions=False, n=5000)
+    model = Renamed()
+    model.fit(source.statistics[0], DATASET)
+    found = bias_of(model, source)
+    assert found is not None
+    assert found["examination"] == model.fitted.shared["seen"].tolist()
 
 
 def test_bias_of_trust_has_what_is_determined(tmp_path):
