@@ -27,6 +27,9 @@ LOGGED_SPLITS = ("train", "valid")
 LOG_PARTS = ("train", "valid", "test")
 """All parts of a log. Not every log has a test part, and no step of training uses its clicks."""
 
+DOCUMENTS_AT_ONCE = 65_536
+"""Documents whose features are looked at together: bounds memory, whatever the data set's size."""
+
 
 class Lists(NamedTuple):
     """Where each query's documents lie in a flat (or raveled padded) array.
@@ -146,6 +149,16 @@ class Dataset:
     def relevance(self) -> Floats:
         """P(R=1) = grade / highest grade, ``[docs]`` (the paper's 0.25 * rel)."""
         return self.labels / max(self.highest_grade, 1.0)
+
+    @cached_property
+    def unusable_feature(self) -> tuple[int, int] | None:
+        """Row and column of the first feature that is NaN or infinite; None if all are finite."""
+        for start in range(0, self.n_documents, DOCUMENTS_AT_ONCE):
+            finite = np.isfinite(self.features[start : start + DOCUMENTS_AT_ONCE])
+            if not finite.all():
+                row, column = np.argwhere(~finite)[0]
+                return start + int(row), int(column)
+        return None
 
     def part(self, split: str) -> "Dataset":
         """One split as a data set of its own; views, no copies."""

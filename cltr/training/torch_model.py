@@ -13,6 +13,7 @@ from cltr.documents import Documents, ModelSetup, State
 from cltr.errors import DataError, UnsupportedError
 from cltr.interfaces import Ascent, Model, Scorer
 from cltr.training.adam import Adam
+from cltr.training.finite_features import require_finite_features
 from cltr.training.standardize import PREFIX, Standardization, fit_standardization
 from cltr.types import Booleans, Floats
 
@@ -63,6 +64,7 @@ class TorchScorer(Scorer):
         with seeded(seed):
             model = TorchModel(self.module(setup), setup, seed=seed)
         if setup.standardize and setup.training is not None:
+            require_finite_features(setup.training)
             model.inputs = fit_standardization(setup.training.features)
         return model
 

@@ -179,7 +179,7 @@ def test_a_fault_is_one_line_that_names_the_plugin(cltr, here, site, fault):
     chosen = {"reward": "ips", role: "mine"}
     words = [word for key, name in chosen.items() for word in (f"--{key}", name)]
     flags = small.FLAGS[:3] + small.FLAGS[5:] if role == "scorer" else small.FLAGS
-    done = cltr("train", *flags, *words, "--out", "run")
+    done = cltr("train", *flags, *words, "--on-doubt", "ignore", "--out", "run")
     lines = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
     assert done.exit_code == 1, done.stderr
     assert len(lines) == 1
@@ -257,22 +257,34 @@ def test_a_fit_that_no_file_could_hold(cltr, here, site, change, says):
     ("key", "who"), [("production.learning_rate", "mlp"), ("training.learning_rate", "mlp")]
 )
 def test_a_learning_rate_beyond_all_measure(refused, key, who):
-    words = ["train", *small.FLAGS, "--reward", "ips", "-o", f"{key}=1e38"]
+    words = ["train", *small.FLAGS, "--reward", "ips", "-o", f"{key}=1e38", "--on-doubt", "ignore"]
     line = refused(*words, code=1)
     assert line.startswith(f"scorer '{who}' (cltr ")
     assert "use a smaller learning rate" in line
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, 3.3e38])
-def test_features_that_are_no_numbers(refused, here, value):
+@pytest.mark.parametrize("row", [7, 140])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_no_numbers(refused, here, value, row):
     data = small.dataset()
-    data.features[7, 2] = value
+    data.features[row, 2] = value
     save_dataset(data, here / "bad.h5")
-    line = refused("train", "--data", "bad.h5", *small.FLAGS, "--reward", "ips", code=1)
-    if np.isfinite(value):
-        assert "(up to 3.3e+38 in size)" in line
-    else:
-        assert f"feature 3 of the document in row 7 of the data set is {value}" in line
+    words = ["train", "--data", "bad.h5", *small.FLAGS, "--reward", "ips"]
+    for more in ([], ["--no-standardize"]):
+        line = refused(*words, *more, code=1)
+        assert f"feature 3 of document 'd{row}' of query 'q" in line
+        assert f" is {value}; replace what is not finite" in line
+
+
+def test_features_beyond_all_measure(cltr, refused, here):
+    data = small.dataset()
+    data.features[7, 2] = 3.3e38
+    save_dataset(data, here / "bad.h5")
+    words = ["train", "--data", "bad.h5", *small.FLAGS, "--reward", "ips"]
+    assert cltr(*words, "--out", "run").exit_code == 0  # standardised, they are cut
+    line = refused(*words, "--no-standardize", code=1)
+    assert line.startswith("scorer 'mlp' (cltr ")
+    assert "(up to 3.3e+38 in size)" in line
 
 
 def test_weights_that_are_no_numbers(refused, train, here):
@@ -280,7 +292,10 @@ def test_weights_that_are_no_numbers(refused, train, here):
 
     train("--out", "run")
     path = here / "run/policy.safetensors"
-    weights = {name: values * np.nan for name, values in load_file(path).items()}
+    weights = {
+        name: np.full_like(values, np.nan) if name.startswith("layers") else values
+        for name, values in load_file(path).items()
+    }
     save_file(weights, path)
     line = refused("evaluate", "run", code=1)
     assert line.startswith("scorer 'mlp' (cltr ")
