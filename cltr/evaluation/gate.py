@@ -106,9 +106,9 @@ def decide_gate(evidence: GateEvidence, *, max_loss: float = BUDGET) -> Verdict:
         >>> sure = Gain(0.1, 0.02, 0.05, 0.15, 0.95, 1000)
         >>> decide_gate(GateEvidence(sure, 0.4)).decision
         'deploy'
-        >>> found = decide_gate(GateEvidence(sure, 0.4, ["Too few clicks."]), max_loss=0.02)
+        >>> found = decide_gate(GateEvidence(sure, 0.5, ["Too few clicks."]), max_loss=0.02)
         >>> found.decision, found.share
-        ('canary', 0.05)
+        ('canary', 0.04)
     """
     gain, loss, numbers = evidence.gain, evidence.worst_loss, evidence.numbers
     reasons = tuple(_reasons(evidence, max_loss))
@@ -116,12 +116,15 @@ def decide_gate(evidence: GateEvidence, *, max_loss: float = BUDGET) -> Verdict:
         sentence = f"Do not deploy: the candidate is worse than production; {gain.sentence()}."
         return Verdict("reject", 2, sentence, reasons, numbers)
     if gain is not None and gain.low is not None and gain.low >= 0 and not evidence.doubts:
-        sentence = f"Deploy: the candidate is at least as good as production; {gain.sentence()}."
+        sentence = (
+            "Serve the candidate to all requests: it is at least as good as production; "
+            f"{gain.sentence()}."
+        )
         return Verdict("deploy", 2, sentence, reasons, numbers, share=1.0)
     if loss is not None and loss <= max_loss:
         sentence = (
-            f"Deploy: NDCG falls by at most {_points(loss)}, which the budget of "
-            f"{_points(max_loss)} allows."
+            f"Serve the candidate to all requests: NDCG falls by at most {_points(loss)}, which "
+            f"the budget of {_points(max_loss)} allows."
         )
         return Verdict("deploy", 0, sentence, reasons, numbers, share=1.0)
     share = 0.0 if loss is None else canary_share(loss, budget=max_loss)

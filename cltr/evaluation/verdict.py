@@ -44,8 +44,8 @@ def canary_share(worst_loss: float, *, budget: float = BUDGET) -> float:
     A share of the traffic has that share of the worst loss, whatever users do.
 
     Example:
-        >>> canary_share(0.4)
-        0.05
+        >>> canary_share(0.5)
+        0.04
         >>> canary_share(0.01)
         1.0
     """
