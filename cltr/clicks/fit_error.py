@@ -39,6 +39,8 @@ def fit_covariance(statistics: ClickStatistics, affine: Affine, relevance: Float
     seen = basis.T @ information @ basis
     sizes, axes = np.linalg.eigh(seen)
     top_k = statistics.top_k
+    if not len(sizes):  # one rank without trust: its examination is 1 by convention
+        return np.zeros((2, top_k, 2, top_k))
     if not sizes.min() > UNDETERMINED * sizes.max():
         return np.full((2, top_k, 2, top_k), np.nan)
     inverse = (axes / sizes) @ axes.T
