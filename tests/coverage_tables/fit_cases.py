@@ -49,7 +49,7 @@ def fitted(users: AffineModel, *, queries: int, per_query: int) -> Case:
     return Case("fit", name, measure)
 
 
-def harvested(*, queries: int, per_query: int) -> Case:
+def harvested(*, queries: int, per_query: int, logs: int = 1000) -> Case:
     """Position bias without a model of relevance, under users of position bias."""
     users = PositionBased()
     examination = users.affine(TOP_K).examination
@@ -64,7 +64,7 @@ def harvested(*, queries: int, per_query: int) -> Case:
         found = jackknife(estimate, statistics, seed=seed)
         yield from by_rank(found, dict.fromkeys(ways, examination), "groups of queries left out")
 
-    return Case("fit", f"harvested, {queries} queries × {per_query} interactions", measure)
+    return Case("fit", f"harvested, {queries} queries × {per_query} interactions", measure, logs)
 
 
 def cases() -> list[Case]:
@@ -74,5 +74,5 @@ def cases() -> list[Case]:
         *(fitted(users, queries=50, per_query=200) for users in both),
         *(fitted(users, queries=100, per_query=20) for users in both),
         harvested(queries=50, per_query=200),
-        harvested(queries=100, per_query=50),
+        harvested(queries=100, per_query=50, logs=2000),
     ]

@@ -176,7 +176,7 @@ def fitted_model(
     name = (
         f"{users.name} fitted to {train[0]} queries × {train[1]}, tested on {test[0]:,} × {test[1]}"
     )
-    return Case("off-policy", f"{name}, {reward}", measure)
+    return Case("off-policy", f"{name}, {reward}", measure, 2000 if train[1] > 100 else 1000)
 
 
 def _evenly(

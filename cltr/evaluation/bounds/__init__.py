@@ -34,6 +34,7 @@ from cltr.evaluation.bounds.clusters import (
     cluster_error,
     diagnose_clusters,
     diagnose_weights,
+    skew_interval,
     t_interval,
 )
 from cltr.evaluation.bounds.importance import click_limits
@@ -71,6 +72,7 @@ __all__ = [
     "hoeffding_lower",
     "holm",
     "running_bounds",
+    "skew_interval",
     "smoothed_lower",
     "smoothed_mean",
     "smoothing_rate",

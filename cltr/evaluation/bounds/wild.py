@@ -18,6 +18,7 @@ from cltr.evaluation.bounds.clusters import (
     ClusterTotals,
     cluster_error,
     diagnose_clusters,
+    skew_interval,
     t_interval,
 )
 from cltr.evaluation.bounds.interval import Limits, MeanInterval, Target, miss_level
@@ -109,9 +110,9 @@ def cluster_interval(
 ) -> MeanInterval:
     """The interval to use for a mean over clusters, or none where the data support none.
 
-    With many effective clusters it is :func:`t_interval`, and valid like it. With few, each end is
-    the farther one of :func:`wild_interval` and :func:`t_interval`: the bootstrap alone is slightly
-    too narrow where the means of clusters are skewed.
+    With many effective clusters it is :func:`skew_interval`, and valid like it. With few, each end
+    is the farther one of :func:`wild_interval` and :func:`t_interval`: the bootstrap alone is
+    slightly too narrow where the means of clusters are skewed.
 
     Neither knows of rare large losses that are not in the log. Give ``limits`` and the result has
     no interval where such losses could matter (:func:`unseen_query`).
@@ -129,14 +130,14 @@ def cluster_interval(
         'wild cluster bootstrap and t'
         >>> many = ClusterTotals(np.arange(50.0), np.ones(50))
         >>> cluster_interval(many, confidence=0.95, target="new queries", seed=0).method
-        'clustered t'
+        'clustered t with skewness'
     """
     found = t_interval(totals, confidence=confidence, target=target)
     reason = None if limits is None else unseen_query(found, totals, limits)
     if reason is not None:
         return found.without_interval(reason)
     if not diagnose_clusters(totals).few:
-        return found
+        return skew_interval(totals, confidence=confidence, target=target)
     drawn = wild_interval(totals, confidence=confidence, target=target, seed=seed)
     return replace(
         drawn,

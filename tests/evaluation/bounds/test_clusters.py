@@ -150,7 +150,7 @@ def test_many_clusters_are_drawn_in_blocks(monkeypatch):
     ("counts", "method"),
     [
         (np.ones(FEW_EFFECTIVE_CLUSTERS - 1), "wild cluster bootstrap and t"),
-        (np.ones(FEW_EFFECTIVE_CLUSTERS), "clustered t"),
+        (np.ones(FEW_EFFECTIVE_CLUSTERS), "clustered t with skewness"),
         (np.append(np.ones(200), 100.0), "wild cluster bootstrap and t"),
     ],
 )

@@ -11,6 +11,7 @@ from cltr.evaluation.bounds import (
     cluster_interval,
     equal_clicks,
     few_clicks,
+    skew_interval,
     t_interval,
     unseen_query,
     wild_interval,
@@ -87,6 +88,21 @@ def test_with_few_clusters_each_end_is_the_farther_one():
     t = t_interval(totals, confidence=0.95, target="new queries")
     assert chosen.low == min(drawn.low, t.low)
     assert chosen.high == max(drawn.high, t.high)
+
+
+def test_skewness_moves_one_end_outwards():
+    rng = np.random.default_rng(0)
+    right = terms(rng.exponential(size=60))
+    t = t_interval(right, confidence=0.95, target="new queries")
+    found = skew_interval(right, confidence=0.95, target="new queries")
+    assert found.low == t.low
+    assert found.high > t.high + 0.1 * (t.high - t.value)
+    mirrored = skew_interval(terms(-right.sums), confidence=0.95, target="new queries")
+    assert (mirrored.low, mirrored.high) == pytest.approx((-found.high, -found.low))
+    even = terms(np.concatenate([right.sums, -right.sums]))
+    flat = skew_interval(even, confidence=0.95, target="new queries")
+    same = t_interval(even, confidence=0.95, target="new queries")
+    assert (flat.low, flat.high) == pytest.approx((same.low, same.high))
 
 
 def test_another_error_adds_by_squares():
