@@ -138,7 +138,9 @@ def test_matching_scores_follow_a_fixed_order():
 
 
 def test_the_start_is_the_scores_if_they_are_known():
-    assert Production(SCORES, rank_distribution=RANKS).start(DATA, 4) is SCORES
+    np.testing.assert_array_equal(Production(SCORES).start(DATA, 4), SCORES)
+    scaled = Production(SCORES, rank_distribution=RANKS).start(DATA, 4)
+    np.testing.assert_allclose(scaled, SCORES, rtol=0.2, atol=1e-9)
     found = Production(None, rank_distribution=RANKS).start(DATA, 4)
     reached = PlackettLuce().expected_weights(found, DATA.lists, DCG)
     np.testing.assert_allclose(reached, RANKS @ DCG, atol=0.02)
