@@ -4,7 +4,7 @@ The public names are resolved on first use, so that ``import cltr`` costs nothin
 
     >>> import cltr
     >>> cltr.PRPO(clip=0.5)
-    PRPO(clip=0.5, low=None, high=None, rollback=0.0)
+    PRPO(clip=0.5, low=None, high=None, rollback=None)
 """
 
 from importlib import import_module

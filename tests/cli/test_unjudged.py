@@ -55,7 +55,7 @@ def logged(cltr, here):
 def test_every_interaction_is_in_one_part_of_the_log(logged):
     assert sum(logged["n_interactions"].values()) == N_QUERIES * SESSIONS
     assert set(logged["n_interactions"]) == {"train", "valid", "test"}
-    assert "test-queries" not in {problem["name"] for problem in logged["problems"]}
+    assert "test-queries" not in {problem["problem"] for problem in logged["problems"]}
 
 
 def test_a_run_shows_no_metric_on_labels_and_trains_no_reference(cltr, here, logged):

@@ -55,7 +55,7 @@ def test_a_method_stands_on_the_base():
     found = study(base={**BASE, "estimator": {"name": "prpo", "rollback": 1.0}, "metric": "clicks"})
     prpo = found.config(Cell("PRPO", 3, 500, "adversarial"))
     assert (prpo.seed, prpo.interactions, prpo.metric) == (3, 500, "clicks")
-    assert prpo.estimator.options == {"rollback": 1.0}
+    assert prpo.estimator.options == {"rollback": 1.0, "clip": "100/N"}  # of version 0.1
     assert prpo.users is not None
     assert prpo.users.name == "adversarial"
     ips = found.config(Cell("IPS", 3, 500, "trust-bias"))
