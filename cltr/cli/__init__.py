@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
         except click.ClickException as error:
             _fail(error.format_message(), error.exit_code)
         except (click.Abort, KeyboardInterrupt):
-            _fail(interrupts.message(), interrupts.exit_code())
+            _fail_interrupted()
         except BrokenPipeError:
             sys.stderr.close()
             sys.exit(1)
@@ -126,7 +126,7 @@ def _fail_on(error: Exception, *, verbose: bool) -> None:
     from cltr.errors import CltrError
 
     if interrupts.interrupted():  # compiled code reports a signal in its own way
-        _fail(interrupts.message(), interrupts.exit_code())
+        _fail_interrupted()
     if verbose:
         raise error
     if isinstance(error, CltrError):
@@ -135,6 +135,13 @@ def _fail_on(error: Exception, *, verbose: bool) -> None:
         _fail("not enough memory; use fewer queries or a smaller --top-k", 1)
     first = (str(error).splitlines() or [""])[0]
     _fail(f"internal error: {type(error).__name__}: {first}; run again with --verbose", 1)
+
+
+def _fail_interrupted() -> None:
+    workers = "concurrent.futures.process" in sys.modules  # whose semaphores Python must give back
+    if interrupts.interrupted() and not workers:
+        interrupts.end_now()
+    _fail(interrupts.message(), interrupts.exit_code())
 
 
 def _fail(message: str, code: int) -> None:

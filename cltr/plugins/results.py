@@ -264,8 +264,6 @@ POLICY_CHECKS: dict[str, Check] = {"expected_weights": _weights}
 MODEL_CHECKS: dict[str, Check] = {
     "scores": scores_problem,
     "state": _anything,
-    "load_state": _anything,
     "training_state": _anything,
-    "load_training_state": _anything,
     "start_from": _anything,
 }

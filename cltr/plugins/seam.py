@@ -6,6 +6,7 @@ component, its package and its version.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -103,13 +104,29 @@ def _stepping(method: Method) -> Method:
 
     def step(self: Model, documents: Documents, ascent: Ascent) -> None:
         origin = origin_of(self)
-
-        def checked(scores: Floats) -> Floats:
-            problem = scores_problem(scores, documents)
-            if origin and problem:
-                raise origin.fault(f"scores {problem}")
-            return ascent(scores)
-
+        checked = _CheckedAscent(ascent, documents, origin) if origin else ascent
         call(origin, "step", method, self, documents, checked)
 
     return step
+
+
+@dataclass(frozen=True)
+class _CheckedAscent:
+    """Asks on behalf of a model, once its scores are known to be finite."""
+
+    ascent: Ascent
+    documents: Documents
+    origin: Origin
+
+    def __call__(self, scores: Floats) -> Floats:
+        self._check(scores)
+        return self.ascent(scores)
+
+    def curvature(self, scores: Floats) -> Floats | None:
+        self._check(scores)
+        return self.ascent.curvature(scores)
+
+    def _check(self, scores: Floats) -> None:
+        problem = scores_problem(scores, self.documents)
+        if problem:
+            raise self.origin.fault(f"scores {problem}")

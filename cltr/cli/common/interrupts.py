@@ -68,10 +68,11 @@ def _listen(heard: int) -> None:
         pass
     _note(number)
     threading.Event().wait(PATIENCE)
-    _end()
+    end_now()
 
 
-def _end() -> NoReturn:
+def end_now() -> NoReturn:
+    """End the process after a signal, without waiting for threads of compiled code."""
     from multiprocessing import active_children
 
     from cltr.files.claims import abandon
