@@ -13,6 +13,9 @@ SPLITS_TOLD = ("test", "train")
 FAR_OUTSIDE = 2.0
 """Rewards estimate relevance, which lies in [0, 1]; a mean this far outside cannot be relevance."""
 
+ROUNDING = 1e-6
+"""Differences of values that are smaller are those of floating-point numbers."""
+
 
 def limit_sentence(guarantee: Guarantee, estimator: str, certificate: Mapping[str, Any]) -> str:
     """What limits the damage of wrong estimates: the estimator's guarantee, and the certificate.
@@ -74,7 +77,7 @@ def worse_than_production(off_policy: Mapping[str, Any] | None) -> Iterator[str]
         return
     found = off_policy["difference"]
     high = found.get("high")
-    if high is not None and high < 0:
+    if high is not None and high < -ROUNDING:
         yield (
             f"By {off_policy['n_interactions']:,} held-out interactions the new policy "
             f"is worse than production: {found['value']:+.4f} "
