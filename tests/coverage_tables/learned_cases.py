@@ -67,7 +67,8 @@ def measure_learned(seed: int) -> Iterator[Outcome]:
         trained_on=rewards["train"],
         seed=seed,
     )
-    values = world.values_of(score(model, world.dataset))
+    scored = score(model, replace(world.dataset, production=world.production))
+    values = world.values_of(scored)
     yield from outcomes(found, {name: float(value.mean()) for name, value in values.items()})
 
 
