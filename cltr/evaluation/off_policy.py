@@ -25,6 +25,7 @@ from cltr.evaluation.bounds import (
     Target,
     cluster_interval,
     diagnose_clusters,
+    equal_clicks,
     few_clicks,
 )
 from cltr.evaluation.click_model_error import ClickModelError
@@ -86,6 +87,7 @@ def off_policy_values(
         "effective_queries": clusters.effective_clusters,
         "effective_interactions": effective,
         "largest_weight": largest,
+        "equal_clicks": _finite(equal_clicks(*_click_sizes(new - logging, rewards))),
         "one_query_dominates": clusters.dominated,
     }
 
@@ -158,6 +160,11 @@ def _click_sizes(weights: Floats, rewards: Rewards) -> tuple[Floats, Floats]:
     displays = np.repeat(rewards.statistics.displays, rewards.dataset.lists.lengths)
     sizes = _by_propensity(weights, rewards)
     return sizes, np.where(sizes != 0, displays * rewards.exposure.attention, 0.0)
+
+
+def _finite(number: float) -> float | None:
+    """The number; None if policies that show the same leave nothing to tell apart."""
+    return number if np.isfinite(number) else None
 
 
 def _query_limits(weights: Floats, rewards: Rewards) -> Limits:

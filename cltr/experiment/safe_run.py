@@ -1,6 +1,6 @@
 """A run with its precautions: fit, check, learn as the checks allow, look again, decide."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,8 @@ from cltr.experiment.experiment import Clicks, Experiment
 from cltr.experiment.other_models import check_sign, gains_by_model
 from cltr.experiment.outcome import Outcome
 from cltr.experiment.precautions import Precautions, fit_click_model, take_precautions
+from cltr.health.effective import check_policy_sample
+from cltr.health.outcome import HealthCheck, worst
 from cltr.training.loop import TrainingState
 
 
@@ -84,12 +86,9 @@ def _look_again(
     experiment: Experiment, taken: Precautions, outcome: Outcome, others: list[dict[str, Any]]
 ) -> tuple[Precautions, Outcome]:
     """Keep production where other click models say surely that the policy is worse."""
-    if not others:
-        return taken, outcome
-    difference = outcome.judged["off_policy"]["difference"]
-    check = check_sign(experiment.components.click_model.name, difference, others)
-    taken = replace(taken, checks=(*taken.checks, check))
-    if check.outcome != "fail" or experiment.config.on_doubt != "stay":
+    later = list(_later_checks(experiment, taken, outcome, others))
+    taken = replace(taken, checks=(*taken.checks, *later))
+    if worst(later) != "fail" or experiment.config.on_doubt != "stay":
         return taken, outcome
     kept = replace(experiment, plan="stay").learn(outcome.rewards)
     judged = experiment.judge(kept.model, rewards=outcome.rewards)
@@ -97,3 +96,16 @@ def _look_again(
     if skyline is not None:
         judged["metrics"]["skyline"] = skyline
     return replace(taken, plan="stay"), Outcome(kept, outcome.rewards, judged)
+
+
+def _later_checks(
+    experiment: Experiment, taken: Precautions, outcome: Outcome, others: list[dict[str, Any]]
+) -> Iterator[HealthCheck]:
+    """What is asked about a learned policy."""
+    found, reward = outcome.judged["off_policy"], experiment.components.reward
+    clicks = found["equal_clicks"]
+    if taken.checks and taken.plan != "stay" and "click model" in reward.assumes and clicks:
+        yield check_policy_sample(clicks)
+    if others:
+        name = experiment.components.click_model.name
+        yield check_sign(name, found["difference"], others)

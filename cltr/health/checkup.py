@@ -10,6 +10,7 @@ from cltr.health.click_model import (
     check_identified,
     check_misfit,
 )
+from cltr.health.effective import check_effective_sample
 from cltr.health.evidence import check_clicks, check_overlap, check_possible, check_signal
 from cltr.health.outcome import HealthCheck
 from cltr.health.production import check_production
@@ -46,6 +47,7 @@ def examine(
         check_misfit(model, judge_clicks(model, valid.statistics)),
         check_possible(valid),
         check_overlap(train.exposure, train.statistics, best_examination=best_examination(affine)),
+        check_effective_sample(train, affine),
     ]
 
 

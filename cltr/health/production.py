@@ -69,7 +69,8 @@ def _advantages(rewards: Rewards) -> ClusterTotals:
     """Of production over a shuffle, summed over the interactions of each query."""
     assert rewards.statistics is not None
     lists, weights = rewards.dataset.lists, rewards.exposure.weights
-    centred = _centred(weights, comparable(rewards.exposure), lists)
+    chosen = comparable(rewards.exposure)
+    centred = np.where(chosen, weights - shuffled(weights, chosen, lists), 0.0)
     displays = rewards.statistics.displays.astype(np.float64)
     return ClusterTotals(displays * lists.sum(centred * rewards.values), displays)
 
@@ -91,8 +92,14 @@ def comparable(exposure: Exposure) -> Booleans:
     return enough & (exposure.propensities > 0)
 
 
-def _centred(weights: Floats, chosen: Booleans, lists: Lists) -> Floats:
-    """Weights less their mean over the chosen documents of the list; 0 for the others."""
-    kept = np.where(chosen, weights, 0.0)
-    mean = lists.sum(kept) / np.maximum(lists.sum(chosen.astype(np.float64)), 1)
-    return np.where(chosen, weights - np.repeat(mean, lists.lengths), 0.0)
+def shuffled(weights: Floats, chosen: Booleans, lists: Lists) -> Floats:
+    """Weights after a shuffle of the chosen documents of each list: their mean; 0 for others.
+
+    Example:
+        >>> one = Lists.of_offsets(np.array([0, 3]))
+        >>> shuffled(np.array([0.6, 0.4, 0.1]), np.array([True, True, False]), one)
+        array([0.5, 0.5, 0. ])
+    """
+    total = lists.sum(np.where(chosen, weights, 0.0))
+    mean = total / np.maximum(lists.sum(chosen.astype(np.float64)), 1)
+    return np.where(chosen, np.repeat(mean, lists.lengths), 0.0)
