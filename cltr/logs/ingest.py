@@ -218,7 +218,7 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
         scores = match_scores(tally.connection, source.production, lists)
     served = served_chances(tally, found)
     chances = served or logged_chances(tally, found)
-    shown = _shown(statistics, dataset)
+    shown = _shown(statistics, shared=found.places.shared)
     tally.problems.found("unshown-documents", _listed(found, statistics) - shown)
     digests, made_of = digests_of(tally)
     described: dict[str, Any] = {"loggers": chances.loggers} if chances.loggers else {}
@@ -235,12 +235,12 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
     )
 
 
-def _shown(statistics: Mapping[str, ClickStatistics], dataset: Dataset | None) -> int:
-    """Documents that were ever shown; without a data set, all parts lie on the same documents."""
+def _shown(statistics: Mapping[str, ClickStatistics], *, shared: bool) -> int:
+    """Documents that were ever shown; parts may lie on the same documents."""
     shown = [part.impressions.any(-1) for part in statistics.values()]
-    if dataset is not None:
-        return sum(int(part.sum()) for part in shown)
-    return int(np.logical_or.reduce(shown).sum())
+    if shared:
+        return int(np.logical_or.reduce(shown).sum())
+    return sum(int(part.sum()) for part in shown)
 
 
 def _listed(found: Assembled, parts: Iterable[str]) -> int:

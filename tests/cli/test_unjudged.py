@@ -58,6 +58,14 @@ def test_every_interaction_is_in_one_part_of_the_log(logged):
     assert "test-queries" not in {problem["problem"] for problem in logged["problems"]}
 
 
+def test_documents_that_were_never_shown_are_counted_once(cltr, here, logged):
+    few = clicks().query("document != 'd5'")
+    few.to_parquet(here / "few.parquet")
+    done = cltr("ingest", "few.parquet", "--data", "shop.h5", "--out", "few.h5", "--json")
+    counts = {row["problem"]: row["count"] for row in json.loads(done.stdout)["problems"]}
+    assert counts["unshown-documents"] == N_QUERIES
+
+
 def test_a_run_shows_no_metric_on_labels_and_trains_no_reference(cltr, here, logged):
     done = cltr("train", "--log", "log.h5", "--data", "shop.h5", *FAST, "--out", "run")
     assert done.exit_code == 0, done.stderr
