@@ -14,6 +14,7 @@ from cltr.experiment.plan import Plan, plan_training
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
 from cltr.health.checkup import examine, no_model
+from cltr.health.click_model import untested_reward
 from cltr.health.evidence import check_clicks
 from cltr.health.outcome import HealthCheck, worst
 from cltr.types import Rewards
@@ -90,8 +91,10 @@ def _checks(
     assert statistics is not None
     if choice is not None and choice.model is None:
         return no_model(choice.sentences[0], statistics)
-    if "click model" not in reward.assumes:
+    if "judgements" in reward.assumes:
         return [check_clicks(statistics)]
+    if "click model" not in reward.assumes:
+        return [check_clicks(statistics), untested_reward(reward.name)]
     if affine_of(model, experiment.config.top_k) is None:
         sentence = f"The click model '{model.name}' is not affine, so it was not tested."
         untested = HealthCheck("click model", "inconclusive", None, sentence)

@@ -21,6 +21,22 @@ FEW_COMPARED = 200
 """Impressions that compare a rank with others, below which its examination is hardly known."""
 
 
+def untested_reward(name: str) -> HealthCheck:
+    """A reward that rests on no click model has nothing that held-out clicks could test.
+
+    Args:
+        name: of the reward.
+    """
+    return HealthCheck(
+        "reward",
+        "inconclusive",
+        None,
+        f"The reward '{name}' rests on no click model that held-out clicks could test, so its "
+        "estimate of the gain may be biased.",
+        "Train with --reward dr, or judge the run by 'cltr gate RUN --log LOG'.",
+    )
+
+
 def check_misfit(model: ClickModel, verdict: MisfitVerdict | None) -> HealthCheck:
     """By how much do held-out clicks differ from what the click model predicts?
 

@@ -25,7 +25,7 @@ class Labels(RewardFunction):
     """
 
     name = "labels"
-    assumes = frozenset()
+    assumes = frozenset({"judgements"})
 
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
         del propensity_clip

@@ -44,6 +44,19 @@ def test_adversarial_clicks_leave_production_as_it_is(dataset, values):
     assert "production is worse than a shuffle" in found.verdict.sentence
 
 
+@pytest.mark.parametrize("users", ["pbm", "adversarial"])
+def test_a_reward_that_nothing_tests_never_deploys_by_its_own_estimate(dataset, users):
+    found = ran(dataset, users={"name": users}, reward={"name": "naive"})
+    assert [check.name for check in found.precautions.checks] == ["clicks", "reward"]
+    assert found.precautions.plan == "narrow"
+    assert found.verdict.decision in ("canary", "hold")
+
+
+def test_judgements_need_no_click_model(dataset):
+    found = ran(dataset, reward={"name": "labels"})
+    assert found.precautions.plan == "learn"
+
+
 def test_ordinary_clicks_are_learned_from(dataset):
     found = ran(dataset, users={"name": "pbm"}, click_model={"name": "auto"})
     assert found.precautions.plan != "stay"
