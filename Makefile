@@ -16,7 +16,7 @@ PARALLEL := -n $(WORKERS) --dist worksteal -p no:benchmark --ignore=tests/benchm
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench science clean
+.PHONY: help demo test lint bench science docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,9 +42,13 @@ science: $(VENV)/installed-test ## long statistical checks, and laws on many mor
 	$(PYTEST) $(PARALLEL) -m slow
 	$(PYTEST) $(PARALLEL) -k law --hypothesis-profile search
 
+docs: $(VENV)/installed-docs ## build the site into site/, with search that works offline
+	$(BIN)/python docs/reference_pages.py
+	$(BIN)/python -m zensical build --strict
+
 clean: ## remove caches and what builds leave behind (.venv stays)
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache
-	rm -rf build dist *.egg-info plugins/*/build plugins/*/dist plugins/*/*.egg-info
+	rm -rf build dist site .cache *.egg-info plugins/*/build plugins/*/dist plugins/*/*.egg-info
 	find cltr plugins tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # torch first and by its exact version: a range could draw in another, far larger build.
@@ -68,4 +72,8 @@ $(VENV)/installed-test: $(VENV)/installed
 
 $(VENV)/installed-bench: $(VENV)/installed-test
 	$(PIP) --no-build-isolation --editable '.[bench]'
+	@touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(PIP) --no-build-isolation --editable '.[docs]'
 	@touch $@

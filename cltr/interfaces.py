@@ -208,8 +208,8 @@ class RewardFunction(Component, ABC):
     r"""Clicks to one relevance estimate :math:`\mu(d)` per document. Plain numpy."""
 
     assumes: ClassVar[frozenset[Assumption]] = frozenset({"click model", "propensities"})
-    """What mu rests on. With ``click model`` in it, held-out clicks test the click model. Without it
-    and without ``judgements`` nothing tests mu, so a run learns in a narrow band only."""
+    """What mu rests on. With ``click model`` in it, held-out clicks test the click model. Without
+    it and ``judgements`` nothing tests mu, so a run learns in a narrow band only."""
     variance_factor: ClassVar[float | None] = None
     r"""s in :math:`Var \le s \sum_d v_d \omega_d^2 / \rho_{0,d}^2`; None: no bound is known."""
 

@@ -1,0 +1,256 @@
+"""Write the reference pages that are made from code: ``python docs/reference_pages.py``.
+
+``reference/components.md`` lists every component with its options, ``reference/run-file.md`` every
+key of a run file, ``reference/api.md`` every public name of the package. A test fails when one of
+them is not current.
+"""
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+import cltr
+from cltr.experiment.config import RunConfig
+from cltr.options import Choice, Options
+from cltr.plugins import registry
+
+FOLDER = Path(__file__).parent / "reference"
+OURS = {"cltr"} | {path.parent.name for path in FOLDER.parents[1].glob("plugins/*/pyproject.toml")}
+"""Packages of this repository; a stranger's plugin that happens to be installed is left out."""
+HOWTO = "Made from the code by `python docs/reference_pages.py`; tested to be current.\n"
+SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Example|Examples|References):(.*)$")
+VERBS = ("train", "simulate", "ingest", "check", "fit", "evaluate", "gate", "explore", "rank")
+VERBS += ("report", "compare", "load")
+"""Functions that commands are made of, in the order of their use."""
+
+
+def components_page() -> str:
+    """Every component by role, with its package and its options."""
+    lines = ["# Components and their options", "", HOWTO]
+    lines += [
+        "Choose a component by its name, such as `--estimator prpo`, and set its options by",
+        "`-o ROLE.KEY=VALUE`, such as `-o estimator.clip=0.1`. `cltr plugins` lists what is",
+        "installed, also other people's components. In Python, classes take the same options:",
+        "`cltr.PRPO(clip=0.1)`.",
+        "",
+    ]
+    for role, known in registry().components.items():
+        lines += [f"## {role}", ""]
+        for name, entries in sorted(known.items()):
+            for component, provider in entries:
+                if provider.distribution in OURS:
+                    lines += _component(name, component, provider.distribution)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _component(name: str, component: type[Any], package: str) -> Iterator[str]:
+    yield from (f"### {name}", "", f"{_plain(_summary(component))} Package `{package}`.", "")
+    options = getattr(component, "Options", None)
+    if options is not None and options.model_fields:
+        yield from _option_table(options.model_fields.items())
+
+
+def _option_table(fields: Iterable[tuple[str, FieldInfo]]) -> Iterator[str]:
+    yield from ("| option | default | meaning |", "|---|---|---|")
+    for key, field in fields:
+        yield f"| `{key}` | `{_default(field)}` | {_cell(field.description or '')} |"
+    yield ""
+
+
+def run_file_page() -> str:
+    """Every key of a run file."""
+    lines = ["# The run file", "", HOWTO]
+    lines += [
+        "A run folder holds `run.toml`: every choice of the run, with its seed and versions.",
+        "`cltr train --config run.toml` repeats the run. A file may leave keys out. `version` says",
+        'whose defaults they then have; new runs write `"0.2"`, and a file without a version has',
+        "those of 0.1.",
+        "",
+        "## Keys",
+        "",
+    ]
+    fields = RunConfig.model_fields
+    plain = {key: field for key, field in fields.items() if not _is_table(field)}
+    lines += _option_table(plain.items())
+    lines += ["## Tables", ""]
+    for key, field in fields.items():
+        if key == "provenance" or key in plain:
+            continue
+        lines += [f"### [{key}]", ""]
+        default = field.default
+        if isinstance(default, Choice) or default is None:
+            chosen = f" The default name is `{default.name}`." if default else ""
+            role = "click-model" if key == "users" else key.replace("_", "-")
+            lines.append(
+                f"`name` chooses a component, and the other keys are its options: see "
+                f"[{role}](components.md#{role}).{chosen}"
+            )
+            lines.append("")
+        else:
+            lines += _option_table(type(default).model_fields.items())
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _is_table(field: FieldInfo) -> bool:
+    return (field.default is None and "Choice" in str(field.annotation)) or isinstance(
+        field.default, Options
+    )
+
+
+def api_page() -> str:
+    """Every public name of the package."""
+    lines = ["# Python API", "", HOWTO]
+    lines += [
+        "`import cltr` gives all names of this page. The [guide](../python.md) shows them in use.",
+        "Every command of the command line is a function here, with the same options and defaults.",
+        "",
+    ]
+    names = set(cltr.__all__)
+    verbs = [name for name in VERBS if name in names]
+    results = [name for name in cltr.__all__ if _module(name).startswith("cltr.api")]
+    contracts = [name for name in cltr.__all__ if _module(name) in CONTRACTS]
+    groups = {
+        "Functions": verbs + sorted(_functions() - set(verbs)),
+        "Results and tools": [name for name in results if not _is_function(name)],
+        "Contracts for plugins": contracts,
+    }
+    rest = sorted(names - {name for group in groups.values() for name in group})
+    groups["Data and components"] = rest
+    for title, group in groups.items():
+        lines += [f"## {title}", ""]
+        for name in group:
+            lines += _entry(name, getattr(cltr, name))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+CONTRACTS = ("cltr.interfaces", "cltr.extensions", "cltr.options", "cltr.hookspecs")
+
+
+def _functions() -> set[str]:
+    return {name for name in cltr.__all__ if _is_function(name)}
+
+
+def _is_function(name: str) -> bool:
+    return inspect.isfunction(getattr(cltr, name))
+
+
+def _module(name: str) -> str:
+    return getattr(getattr(cltr, name), "__module__", None) or "cltr.hookspecs"
+
+
+def _entry(name: str, thing: Any) -> Iterator[str]:
+    yield from (f"### cltr.{name}", "")
+    if callable(thing) and not (inspect.isclass(thing) and issubclass(thing, BaseModel)):
+        yield from ("```text", f"cltr.{name}{_signature(thing)}", "```", "")
+    yield from _described(thing)
+    if inspect.isclass(thing):
+        yield from _members(thing)
+
+
+def _signature(thing: Any) -> str:
+    """Names and defaults; types stand in the source."""
+    try:
+        signature = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return "(...)"
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in signature.parameters.values()
+    ]
+    short = signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)
+    text = re.sub(r"<([\w.]+)[^>]*>", r"\1", str(short))
+    return text if len(text) < 80 else text.replace("(", "(\n    ", 1).replace(", ", ",\n    ")
+
+
+def _members(thing: type) -> Iterator[str]:
+    rows = [
+        (name, _summary(member.fget if isinstance(member, property) else member))
+        for name, member in vars(thing).items()
+        if not name.startswith("_") and (isinstance(member, property) or inspect.isroutine(member))
+    ]
+    if any(summary for _, summary in rows):
+        yield from ("| member | what it is |", "|---|---|")
+        yield from (f"| `{name}` | {_cell(_plain(summary))} |" for name, summary in rows if summary)
+        yield ""
+
+
+def _described(thing: Any) -> Iterator[str]:
+    """A docstring in Google's form as Markdown."""
+    text = inspect.getdoc(thing) or ""
+    if text == (inspect.getdoc(type(thing)) or "") or text.startswith(f"{thing!r}"):
+        text = ""
+    section = ""
+    for line in text.splitlines():
+        found = SECTION.match(line)
+        if found:
+            section = found[1]
+            yield from ("", f"**{section}**{_plain(found[2])}", "")
+            if section.startswith("Example"):
+                yield "```text"
+        elif section.startswith("Example"):
+            if line and not line.startswith(" "):
+                yield from ("```", "", _plain(line))
+                section = ""
+            else:
+                yield line.removeprefix("    ")
+        else:
+            yield _argument(line) if section in ("Args", "Raises") else _plain(line)
+    if section.startswith("Example"):
+        yield "```"
+    yield ""
+
+
+def _argument(line: str) -> str:
+    bare = line.removeprefix("    ")
+    found = re.match(r"(\*{0,2}[\w, *]+): (.*)", bare)
+    if found and not bare.startswith(" "):
+        return f"- `{found[1]}`: {_plain(found[2])}"
+    return "  " + _plain(bare.strip()) if bare.strip() else ""
+
+
+def _summary(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _plain(text: str) -> str:
+    """Sphinx's marks as Markdown's."""
+    text = re.sub(r"^\.\. math:: ", "", text)
+    text = re.sub(r":math:`([^`]*)`", r"`\1`", text)
+    text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)
+    return text.replace("``", "`")
+
+
+def _cell(text: str) -> str:
+    return _plain(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    if field.default_factory is not None:
+        return "{}"
+    value = field.default
+    return str(value) if not isinstance(value, str) else value or "''"
+
+
+PAGES = {
+    "components.md": components_page,
+    "run-file.md": run_file_page,
+    "api.md": api_page,
+}
+
+
+def main() -> None:
+    """Write all pages."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
