@@ -12,7 +12,7 @@ from cltr.errors import UsageError
 from cltr.experiment.config import nest_options
 from cltr.files.storage import make_folder
 from cltr.studies import compare as studies
-from cltr.studies.study import Study, merged, parse_method
+from cltr.studies.study import Study, merged, parse_methods
 from cltr.types import Dataset
 
 Methods = Sequence[str] | Mapping[str, str]
@@ -119,15 +119,8 @@ def _gather(
     """Study file, then keywords, then options, each on top of the one before."""
     values = Study.load(study) if study else {}
     if methods:
-        named = [parse_method(text) for text in methods]
-        values["methods"] = dict(named)
+        values["methods"] = parse_methods(methods)
         values["panels"] = {}
-        if len(values["methods"]) < len(named):
-            names = [name for name, _ in named]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise UsageError(
-                f"two methods are called '{twice}'; name one, as in -m 'other: {twice} ...'"
-            )
     if not values.get("methods"):
         raise UsageError(f"{study}: no methods; a study needs a table [methods.NAME]")
     below = values.get("base", {})

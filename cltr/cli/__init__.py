@@ -20,7 +20,7 @@ COMMANDS = {
     "fit": "Fit click models and position bias, compare on held-out clicks.",
     "check": "Say what a log can be used for, and why.",
     "compare": "Compare methods over numbers of interactions, seeds and users.",
-    "reproduce": "Make a figure of the paper on any data set.",
+    "reproduce": "Make a figure of the paper, or the safety panel, on any data set.",
     "data": "Import queries, documents and features, or look at a data set.",
     "export": "Write the learned ranker of a run for another system.",
     "plugins": "Show installed plugins, or start a new one.",

@@ -43,6 +43,47 @@ def study_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     yield from _files(result)
 
 
+def panel_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
+    """The safety panel: a line for each method, then each kind of users."""
+    yield Text.assemble((result["title"], "bold"), f", data {result['data']}")
+    table = Table(
+        title=f"gain of {result['measure']} on production, as a share of it",
+        title_justify="left",
+        caption="worst: the worst seed. below: runs more than 1 % below production. worst case:\n"
+        "points of NDCG that can be lost whatever users find relevant, mean over seeds.",
+        caption_justify="left",
+        box=box.SIMPLE,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("method", no_wrap=True)
+    for heading in PANEL_COLUMNS:
+        table.add_column(heading, justify="right")
+    for line in result["methods"]:
+        table.add_row(line["method"], *panel_cells(line))
+    yield table
+    yield from _failures(result["failed"])
+    yield from _files(result)
+
+
+PANEL_COLUMNS = (
+    "as\nassumed\nmean",
+    "other\nusers\nmean",
+    "other\nusers\nworst",
+    "\nrandom\nworst",
+    "adver-\nsarial\nworst",
+    "\n\nbelow",
+    "\nworst\ncase",
+)
+"""Headings of the panel's short table."""
+
+
+def panel_cells(line: Mapping[str, Any]) -> list[str]:
+    """A method's numbers, in the order of the headings."""
+    gains = ("as_assumed", "otherwise", "otherwise_worst", "random_worst", "adversarial_worst")
+    shown = ["-" if line[key] is None else f"{line[key]:+.1%}" for key in gains]
+    return [*shown, f"{line['runs_below']:.1%}", f"{100 * line['worst_case']:.1f}"]
+
+
 def _failures(failed: list[dict[str, Any]]) -> Iterator[Text]:
     """Cells without a result, those with the same error together."""
     for error, rows in groupby(failed, key=lambda row: str(row["error"])):

@@ -11,13 +11,15 @@ from cltr.clicks.simulation import simulate_statistics
 from cltr.data import loading
 from cltr.errors import CltrError
 from cltr.experiment.components import compose, fitted_files, resolved
-from cltr.experiment.config import RunConfig
+from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
+from cltr.experiment.outcome import Outcome
+from cltr.experiment.safe_run import run_safely
 from cltr.studies.study import PRODUCTION, SKYLINE, Cell, Study
 from cltr.types import ClickStatistics
 
 DATA_KEYS = ("data",)
-PRODUCTION_KEYS = (*DATA_KEYS, "seed", "top_k", "production", "scorer")
+PRODUCTION_KEYS = (*DATA_KEYS, "version", "standardize", "seed", "top_k", "production", "scorer")
 CLICK_KEYS = (*PRODUCTION_KEYS, "users", "click_model", "interactions")
 REWARD_KEYS = (*CLICK_KEYS, "reward", "metric", "exposure", "propensity_clip")
 """What production, clicks and rewards depend on: keys of the run file."""
@@ -46,18 +48,21 @@ class CellWorker:
 
     def _method(self, config: RunConfig) -> dict[str, Any]:
         experiment = self._experiment(config)
+        if config.on_doubt != "ignore" or config.click_model.name == AUTO:
+            return self._safely(experiment)
         rewards = self._once(
             "rewards", config, REWARD_KEYS, lambda: experiment.reward(self._clicks(experiment))
         )
-        outcome = experiment.run(rewards=rewards)
-        certificate = outcome.judged["certificate"]["test"]
-        return {
-            **_columns(outcome.judged["metrics"]),
-            "worst_loss": certificate["worst_loss"],
-            "ratio_min": certificate["ratio_min"],
-            "clip_fraction": outcome.learned.clip_fraction,
-            "epochs": outcome.learned.state.epoch,
-            "best_epoch": outcome.learned.state.best_epoch,
+        return _numbers(experiment.run(rewards=rewards), config.top_k)
+
+    def _safely(self, experiment: Experiment) -> dict[str, Any]:
+        """A run with its precautions, as ``cltr train`` makes it; it may stay with production."""
+        found = run_safely(experiment, experiment.simulate())
+        plan = found.precautions.plan
+        return _numbers(found.outcome, experiment.config.top_k) | {
+            "stayed": int(plan == "stay"),
+            "narrowed": int(plan == "narrow"),
+            "share": found.verdict.share,
         }
 
     def _skyline(self, config: RunConfig) -> dict[str, Any]:
@@ -95,6 +100,23 @@ class CellWorker:
             self._kept.popitem(last=False)
         found: Shared = self._kept[key]
         return found
+
+
+def _numbers(outcome: Outcome, top_k: int) -> dict[str, Any]:
+    """What a run says of its policy, on test queries unless a name says otherwise."""
+    certified = outcome.judged["certificate"]
+    worst = {split: certified[split]["worst_case"][f"ndcg@{top_k}"] for split in ("test", "train")}
+    return {
+        **_columns(outcome.judged["metrics"]),
+        "worst_loss": certified["test"]["worst_loss"],
+        "worst_ndcg_loss": worst["test"]["loss"],
+        "worst_ndcg_loss_of_a_query": worst["test"]["largest_query"],
+        "train_worst_ndcg_loss": worst["train"]["loss"],
+        "ratio_min": certified["test"]["ratio_min"],
+        "clip_fraction": outcome.learned.clip_fraction,
+        "epochs": outcome.learned.state.epoch,
+        "best_epoch": outcome.learned.state.best_epoch,
+    }
 
 
 def _columns(metrics: dict[str, dict[str, float | None]]) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 import json
 import tomllib
+from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
-from cltr.studies.study import Study, merged
+from cltr.studies.study import Study, merged, parse_methods
 
 FIGURES = ("figure-2", "figure-3", "figure-4", "ingredients")
 """Studies that ship with the package; Figure 1 is a formula (``clipping_figure``)."""
@@ -32,15 +33,53 @@ def figure_study(
         options: run file tables on top of the preset's, such as ``{"production": {"seed": 2}}``.
     """
     values = _read(f"{figure}.toml")
-    fewer = values.pop("quick", {})
-    base = _read(f"{preset}.toml") | values.pop("base", {}) | {"data": data}
-    for role, given in (options or {}).items():
-        base[role] = merged(base.get(role), given)
+    base = _read(f"{preset}.toml") | {"data": data}
     if "curves" in values:  # a figure of the paper; elsewhere the methods say it all
         values["title"] = f"{values['title']} ({preset} preset)"
-    if quick:
-        values |= fewer
-    return Study.parse(values | (changes or {}) | {"base": base}, owner="")
+    return _parse(values, base, quick=quick, changes=changes, options=options)
+
+
+PANEL = "panel"
+
+
+def panel_study(
+    *,
+    data: str = "demo",
+    quick: bool = False,
+    changes: dict[str, Any] | None = None,
+    options: dict[str, dict[str, Any]] | None = None,
+    methods: Iterable[str] = (),
+) -> Study:
+    """The safety panel, on any data set.
+
+    Args:
+        data: a data set file, or ``demo``.
+        quick: fewer interactions and seeds.
+        changes: study values on top, such as ``{"seeds": 5}``.
+        options: run file tables that all methods share.
+        methods: further ones, as ``cltr compare`` takes them.
+    """
+    values = _read(f"{PANEL}.toml")
+    values["methods"] |= parse_methods(methods, taken=values["methods"])
+    return _parse(values, {"data": data}, quick=quick, changes=changes, options=options)
+
+
+def _parse(
+    values: dict[str, Any],
+    base: dict[str, Any],
+    *,
+    quick: bool,
+    changes: dict[str, Any] | None,
+    options: dict[str, dict[str, Any]] | None,
+) -> Study:
+    """A study from its file's values, on top of a base."""
+    fewer = values.pop("quick", {})
+    base = base | values.pop("base", {})
+    for role, given in (options or {}).items():
+        base[role] = merged(base.get(role), given)
+    return Study.parse(
+        values | (fewer if quick else {}) | (changes or {}) | {"base": base}, owner=""
+    )
 
 
 def _read(name: str) -> dict[str, Any]:

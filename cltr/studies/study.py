@@ -1,7 +1,7 @@
 """What is compared: methods, and the grid of interactions, seeds and users that each is run on."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -107,6 +107,11 @@ class Study(Options):
     users: list[str] = Field(
         [], description="click models that people follow; the assumed one if empty."
     )
+    user_models: dict[str, dict[str, Any]] = Field(
+        {},
+        description="click model and options of users, by the name they are shown with; other "
+        "names in users are those of click models.",
+    )
     interval: float = Field(
         0.8, gt=0, lt=1, description="probability of the prediction intervals over seeds."
     )
@@ -158,7 +163,8 @@ class Study(Options):
         """Users by name: those of the study, of its base, or the assumed click model."""
         values = self._values()
         assumed = values.get("click_model", {}).get("name", ASSUMED)
-        return self.users or [values.get("users", {}).get("name", assumed)]
+        named = self.users or list(self.user_models)
+        return named or [values.get("users", {}).get("name", assumed)]
 
     @property
     def shown(self) -> dict[str, list[str]]:
@@ -190,7 +196,9 @@ class Study(Options):
         if cell.interactions is not None:
             values["interactions"] = cell.interactions
         given = values.pop("users", {})
-        if cell.users and cell.users != values.get("click_model", {}).get("name", ASSUMED):
+        if cell.users in self.user_models:
+            values["users"] = self.user_models[cell.users]
+        elif cell.users and cell.users != values.get("click_model", {}).get("name", ASSUMED):
             values["users"] = given if given.get("name") == cell.users else {"name": cell.users}
         return resolve(values, source=f"method '{cell.method}'")
 
@@ -277,3 +285,19 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
         else:
             raise UsageError(f"-m {text}: '{option}' is not KEY=VALUE, such as estimator.clip=0.5")
     return label if colon else " ".join(words), values
+
+
+def parse_methods(texts: Iterable[str], taken: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
+    """Methods as typed, by name; refuses two of the same name.
+
+    Args:
+        texts: as for :func:`parse_method`.
+        taken: names of methods that are there already.
+    """
+    named = [parse_method(text) for text in texts]
+    names = [*taken, *(name for name, _ in named)]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(
+            f"two methods are called '{twice}'; name one, as in -m 'other: {twice} ...'"
+        )
+    return dict(named)
