@@ -1,36 +1,38 @@
 """How often the gate deploys a worse ranker, and how often a better one: simulated logs.
 
     python -m tests.gate_rates --logs 500
+    python -m tests.gate_rates --logs 100 --users dbn --users cascade --size 20000
 
-writes docs/gate-rates.csv, a row for each log and candidate. Interrupt it at any time: the same
-command resumes. Seeds are the numbers of the logs. ``--table`` prints the table of docs/gate.md.
+add rows to docs/gate-rates.csv, one for each log. Interrupt it at any time: the same command
+resumes. Seeds are the numbers of the logs. ``--table`` writes the tables of docs/gate.md anew.
 """
 
 import argparse
 import csv
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cltr.clicks.models import TrustBias
-from cltr.evaluation.bounds import student_quantile
-from cltr.evaluation.estimators import LINEAR, linear_terms
-from cltr.evaluation.part import Weights
+from cltr.evaluation.bounds import ClusterTotals, student_quantile
+from cltr.evaluation.gain_bounds import estimated_gain
 from cltr.experiment.candidates import CandidateRanker
-from cltr.experiment.judge_candidates import decide, judge_candidate
-from cltr.experiment.judged_log import log_config, open_judged_log
+from cltr.experiment.components import build
+from cltr.experiment.judge_candidates import decide, gather_evidence, weigh
+from cltr.experiment.judged_log import JudgedLog, log_config, open_judged_log
+from cltr.health.outcome import worst
 from cltr.logs.log_file import LogFile, write_sessions
+from cltr.options import Choice
 from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import Mixture, ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
-from cltr.types import LOG_PARTS, ClickLog, Dataset, Floats, Lists
+from cltr.types import LOG_PARTS, ClickLog, Dataset, Floats, Integers, Lists
+from tests.page_tables import write_table
 
-RATES = Path(__file__).parents[1] / "docs" / "gate-rates.csv"
+DOCS = Path(__file__).parents[1] / "docs"
+RATES, PAGE = DOCS / "gate-rates.csv", DOCS / "gate.md"
 N_QUERIES, N_DOCUMENTS, TOP_K = 60, 10, 5
 SIZES = (2_000, 20_000, 200_000)
 TRAFFIC = ("even", "skewed")
@@ -38,8 +40,17 @@ GAINS = {"better": 0.05, "equal": 0.0, "1% worse": -0.01, "5% worse": -0.05}
 """True change of DCG, as a share of production's."""
 SHARES = (0.7, 0.2, 0.1)
 """Of training, validation and test interactions."""
-COLUMNS = ("interactions", "traffic", "log", "candidate", "decision", "trust")
-COLUMNS += ("low", "high", "estimate", "error", "t_low", "bootstrap_low", "health")
+OUTCOMES = {
+    "L": "lower bound ≥ 0",
+    "D": "deploy (level 2)",
+    "R": "reject",
+    "t": "t-test deploys",
+    "b": "bootstrap deploys",
+}
+"""What can happen to a candidate; a row of the file has the letters of what did."""
+COLUMNS = ("users", "click_model", "interactions", "traffic", "log", "health", *GAINS)
+DRAWS = 200
+"""Of the bootstrap."""
 LISTS = Lists.of_offsets(np.arange(0, N_QUERIES * N_DOCUMENTS + 1, N_DOCUMENTS))
 DCG = rank_weights("dcg", TOP_K)
 
@@ -47,7 +58,8 @@ DCG = rank_weights("dcg", TOP_K)
 class World:
     """Queries with known relevance, a production ranker, and candidates with known gains."""
 
-    def __init__(self, traffic: str) -> None:
+    def __init__(self, users: str, traffic: str) -> None:
+        self.users = build("click-model", Choice(name=users))
         rng = np.random.default_rng(12345)
         n = N_QUERIES * N_DOCUMENTS
         self.relevance = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], n, p=[0.5, 0.2, 0.15, 0.1, 0.05])
@@ -74,13 +86,14 @@ class World:
         return self.scores + self.noise + (low + high) / 2 * self.relevance
 
     def write_log(self, path: Path, n: int, seed: int) -> None:
-        """A log of users with trust bias, in three parts."""
+        """A log in three parts."""
         rng = np.random.default_rng(seed)
         queries = rng.choice(N_QUERIES, n, p=self.shares)
         keys = self.scores.reshape(N_QUERIES, -1)[queries] + rng.gumbel(size=(n, N_DOCUMENTS))
         order = np.argsort(-keys, axis=1)[:, :TOP_K]
         documents = queries[:, None] * N_DOCUMENTS + order
-        clicks = TrustBias().sample(self.relevance[documents], {}, rng)
+        context = self.users.draw_context(n, rng)
+        clicks = self.users.sample(self.relevance[documents], context, rng)
         parts = rng.choice(3, n, p=SHARES)
         dataset = self.dataset()
         log = LogFile({}, self.scores, {"format": "simulated here"}, "", dataset)
@@ -104,49 +117,60 @@ class World:
         )
 
 
-def judge(world: World, n: int, seed: int, click_model: str = "auto") -> Iterator[dict[str, Any]]:
+def judge(world: World, n: int, seed: int, click_model: str = "auto") -> dict[str, str]:
     """What the gate says of every candidate by one log; all candidates were there before it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.h5"
         world.write_log(path, n, seed)
         judged = open_judged_log(log_config(path, click_model=click_model), clicks="all")
-        logging = judged.experiment.logging
-        for name, scores in world.candidates.items():
-            served = {
-                split: Mixture(
-                    ScoredPolicy(logging[split].dataset, scores, PlackettLuce()),
-                    logging[split],
-                    np.ones(N_QUERIES),
-                )
-                for split in judged.splits
-            }
-            found = judge_candidate(judged, CandidateRanker(name, served, "sampled"))
-            verdict = decide(judged, found, max_loss=0.0)
-            weights = [Weights.of(fold, served, DCG) for fold in judged.folds]
-            terms = linear_terms(weights, LINEAR["DR"]).difference
-            yield {
-                "candidate": name,
-                "decision": verdict.decision,
-                "trust": verdict.trust,
-                "low": found.gain.low,
-                "high": found.gain.high,
-                "estimate": found.gain.value,
-                "error": found.gain.error,
-                "t_low": float(terms.mean())
-                - student_quantile(0.95, n - 1) * float(terms.std(ddof=1)) / np.sqrt(n),
-                "bootstrap_low": bootstrap_low(terms, seed) if n <= 20_000 else None,
-                "health": max((check.outcome for check in judged.checks), key=_severity),
-            }
+    draws = [*resamples(n, seed)]
+    found = {"health": worst(judged.checks)}
+    for name, scores in world.candidates.items():
+        found[name] = outcomes(judged, CandidateRanker(name, serve(judged, scores), ""), draws)
+    return found
 
 
-def _severity(outcome: str) -> int:
-    return ("pass", "inconclusive", "fail").index(outcome)
+def serve(judged: JudgedLog, scores: Floats) -> dict[str, Mixture]:
+    """A Plackett-Luce policy on the lists of a log."""
+    logging = judged.experiment.logging
+    return {
+        split: Mixture(
+            ScoredPolicy(logging[split].dataset, scores, PlackettLuce()),
+            logging[split],
+            np.ones(N_QUERIES),
+        )
+        for split in judged.splits
+    }
 
 
-def bootstrap_low(terms: Floats, seed: int, *, draws: int = 200) -> float:
-    """5 % quantile of means of resampled terms."""
+def outcomes(judged: JudgedLog, candidate: CandidateRanker, draws: list[Integers]) -> str:
+    """Letters of what happens to a candidate; nothing may be lost at worst, so level 0 is out."""
+    weights = weigh(judged, candidate)
+    evidence = gather_evidence(judged, candidate, weights)
+    verdict = decide(judged, evidence, max_loss=0.0)
+    totals = estimated_gain(weights)
+    happened = {
+        "L": evidence.gain.low is not None and evidence.gain.low >= 0,
+        "D": verdict.decision == "deploy" and verdict.trust == 2,
+        "R": verdict.decision == "reject",
+        "t": t_low(totals) >= 0,
+        "b": np.quantile([totals.sums @ draw / draw.sum() for draw in draws], 0.05) >= 0,
+    }
+    return "".join(letter for letter, did in happened.items() if did) or "-"
+
+
+def t_low(totals: ClusterTotals) -> float:
+    """One-sided 95 % bound by Student's t."""
+    n = len(totals.sums)
+    reach = student_quantile(0.95, n - 1) * float(totals.sums.std(ddof=1)) / np.sqrt(n)
+    return totals.value - reach
+
+
+def resamples(n: int, seed: int) -> Iterator[Integers]:
+    """How often each interaction is in a bootstrap sample."""
     rng = np.random.default_rng(seed)
-    return float(np.quantile([rng.choice(terms, len(terms)).mean() for _ in range(draws)], 0.05))
+    for _ in range(DRAWS):
+        yield np.bincount(rng.integers(0, n, n, dtype=np.int32), minlength=n)
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -157,56 +181,62 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def run(path: Path, logs: int, sizes: list[int], click_model: str) -> None:
-    """Judge all logs that are not there yet."""
-    done = {(int(row["interactions"]), row["traffic"], int(row["log"])) for row in read(path)}
+def run(path: Path, logs: int, sizes: list[int], users: str, click_model: str) -> None:
+    """Judge all logs that are not there yet, the small ones first."""
+    key = ("users", "click_model", "interactions", "traffic", "log")
+    done = {tuple(row[name] for name in key) for row in read(path)}
     if not path.exists():
         path.write_text(",".join(COLUMNS) + "\n")
-    worlds = {traffic: World(traffic) for traffic in TRAFFIC}
-    for seed in range(logs):
-        for n in sizes:
+    worlds = {traffic: World(users, traffic) for traffic in TRAFFIC}
+    for n in sizes:
+        for seed in range(logs):
             for traffic, world in worlds.items():
-                if (n, traffic, seed) in done:
+                case = (users, click_model, str(n), traffic, str(seed))
+                if case in done:
                     continue
-                rows = [
-                    {"interactions": n, "traffic": traffic, "log": seed, **row}
-                    for row in judge(world, n, seed, click_model)
-                ]
+                row = dict(zip(key, case, strict=True)) | judge(world, n, seed, click_model)
                 with path.open("a", newline="") as file:
-                    csv.DictWriter(file, COLUMNS, lineterminator="\n").writerows(rows)
+                    csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(row)
 
 
-def table(path: Path) -> Iterator[str]:
+def table(path: Path, users: str, click_model: str = "auto") -> str:
     """Rates of deploy by level 2 and of reject, beside a t-test and a bootstrap."""
     groups = defaultdict(list)
     for row in read(path):
-        groups[int(row["interactions"]), row["traffic"], row["candidate"]].append(row)
-    titles = ("interactions", "traffic", "candidate", "logs", "lower bound ≥ 0")
-    titles += ("deploy (level 2)", "reject", "t-test deploys", "bootstrap deploys")
-    yield f"| {' | '.join(titles)} |\n|{' --- |' * len(titles)}\n"
-    for (n, traffic, candidate), rows in sorted(groups.items()):
-        bound = sum(row["low"] != "" and float(row["low"]) >= 0 for row in rows)
-        deployed = sum(row["decision"] == "deploy" and row["trust"] == "2" for row in rows)
-        rejected = sum(row["decision"] == "reject" for row in rows)
-        by_t = sum(float(row["t_low"]) >= 0 for row in rows)
-        drawn = [float(row["bootstrap_low"]) >= 0 for row in rows if row["bootstrap_low"]]
-        yield f"| {n:,} | {traffic} | {candidate} | {len(rows)} | {bound} | {deployed} | {rejected}"
-        yield f" | {by_t} | {sum(drawn) if drawn else 'not drawn'} |\n"
+        if (row["users"], row["click_model"]) == (users, click_model):
+            groups[int(row["interactions"]), row["traffic"]].append(row)
+    titles = ("interactions", "traffic", "candidate", "logs", *OUTCOMES.values())
+    lines = [f"| {' | '.join(titles)} |", f"|{' --- |' * len(titles)}"]
+    for (n, traffic), rows in sorted(groups.items()):
+        for candidate in GAINS:
+            counts = [sum(letter in row[candidate] for row in rows) for letter in OUTCOMES]
+            cells = (f"{n:,}", traffic, candidate, len(rows), *counts)
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def write_tables(path: Path) -> None:
+    """Put all tables into the page."""
+    cases = dict.fromkeys((row["users"], row["click_model"]) for row in read(path))
+    for users, click_model in cases:
+        write_table(PAGE, f"gate-rates {users} {click_model}", table(path, users, click_model))
 
 
 def main() -> None:
-    """Run, or print the table."""
+    """Run, or write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=500)
     parser.add_argument("--size", type=int, action="append", choices=SIZES)
-    parser.add_argument("--out", type=Path, default=RATES)
+    parser.add_argument("--users", action="append", help="trust-bias by default")
     parser.add_argument("--click-model", default="auto", help="auto fits one to each log")
+    parser.add_argument("--out", type=Path, default=RATES)
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     if given.table:
-        sys.stdout.write("".join(table(given.out)))
+        write_tables(given.out)
         return
-    run(given.out, given.logs, given.size or [*SIZES], given.click_model)
+    for users in given.users or ["trust-bias"]:
+        run(given.out, given.logs, given.size or [*SIZES], users, given.click_model)
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ def gate(
     ):
         level = confidence if canary is None else 0.95
         judgement = judge_candidate(judged, found[0], confidence=level)
-        verdict = decide(judged, judgement, max_loss=max_loss)
+        verdict = decide(judged, judgement.evidence, max_loss=max_loss)
     result = {
         "verdict": verdict.decision,
         **verdict.plain(),
@@ -203,16 +203,16 @@ def gate(
         "log": judged.experiment.config.log,
         "top_k": judged.experiment.config.top_k,
         **judgement.plain(),
-        "checks": [check.plain() for check in judged.checks],
+        "checks": [check.plain() for check in judgement.evidence.all_checks],
         "assumptions": list(judged.notes),
     }
     if canary is None:
         return GateVerdict(verdict, result)
     limits = Limits(*outcome_range)
-    healthy = worst(judged.checks) == "pass"
+    healthy = worst(judgement.evidence.all_checks) == "pass"
     with as_files(canary) as files:
         rules = CanaryRules(tolerance, limits, confidence, outcome_column)
-        share = canary_share(judgement.worst_loss, budget=max_loss)
+        share = canary_share(judgement.evidence.worst_loss, budget=max_loss)
         told = judge_canary_table(files[0][0], rules, share=share, healthy=healthy)
     return CanaryResult(told, {**told.plain(), "certified_share": share, "gate": result})
 

@@ -1,6 +1,7 @@
 """EM steps of :mod:`cltr.clicks.affine_fit`: over cells, and over documents in three ways."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -200,22 +201,25 @@ class Climber:
         return strata
 
     def _penalty(self, above: Floats, share: Floats) -> float:
-        upper, lower = self._tables()
+        upper, lower, _ = self._tables
         return upper.penalty(above) + lower.penalty(above * share)
 
-    def _tables(self) -> tuple[RelevanceTable, RelevanceTable]:
-        return RelevanceTable(self.smoothing, self.above), RelevanceTable(
-            self.smoothing, self.above * self.share
+    @cached_property
+    def _tables(self) -> tuple[RelevanceTable, RelevanceTable, RelevanceTable]:
+        """For clicks on relevant, on irrelevant, and on all documents."""
+        return (
+            RelevanceTable(self.smoothing, self.above),
+            RelevanceTable(self.smoothing, self.above * self.share),
+            RelevanceTable(2 * self.smoothing, self.above * (1.0 + self.share) / 2),
         )
 
     def _cells(self, share: Floats, expected: Floats) -> tuple[Floats, Floats]:
         """The M-step of the cells: clicks over impressions, of relevant and of irrelevant."""
-        upper, lower = self._tables()
+        upper, lower, both = self._tables
         shown = self.by_cell
         clicked = upper.update(expected[0], expected[1])
         trusted = np.where(share > 0, lower.update(expected[2], shown - expected[1]), 0.0)
         # Where irrelevant documents would be clicked more, the best that is allowed is the same.
-        both = RelevanceTable(2 * self.smoothing, self.above * (1.0 + self.share) / 2)
         pooled = both.update(expected[0] + expected[2], shown)
         clicked = np.where(trusted > clicked, pooled, clicked)
         trusted = np.minimum(trusted, clicked)

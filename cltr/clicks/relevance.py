@@ -58,9 +58,12 @@ class RelevanceTable:
     """m, one number or one per document."""
 
     def update(self, successes: Floats, trials: Floats) -> Floats:
-        total = trials + self.smoothing
-        values = np.array(np.broadcast_to(self.prior, total.shape), dtype=np.float64)
-        np.divide(successes + self.smoothing * self.prior, total, out=values, where=total > 0)
+        total, expected = trials + self.smoothing, successes + self.smoothing * self.prior
+        if (total > 0).all():
+            values = expected / total
+        else:
+            values = np.array(np.broadcast_to(self.prior, total.shape), dtype=np.float64)
+            np.divide(expected, total, out=values, where=total > 0)
         return values.clip(0.0, 1.0)  # sums of shares may exceed their whole by a rounding
 
     def penalty(self, values: Floats) -> float:

@@ -32,6 +32,7 @@ from cltr.evaluation.bounds import (
     betting_lower,
     cluster_interval,
 )
+from cltr.evaluation.estimators import dr_terms
 from cltr.evaluation.part import LogPart, Weights
 from cltr.evaluation.units import InteractionUnits
 from cltr.types import Booleans, Floats, Lists
@@ -51,6 +52,14 @@ class GainBound:
     clips: tuple[float, ...]
     """Propensity clip of each fold."""
     no_bound_because: str | None = None
+
+
+def estimated_gain(all_weights: Sequence[Weights]) -> ClusterTotals:
+    """The gain over production by DR on held-out clicks, unit by unit, without any clip."""
+    held_out = [(one.fold.held_out, one) for one in all_weights]
+    terms = [dr_terms(part, one.difference(part)) for part, one in held_out]
+    counts = [part.units.counts for part, _ in held_out]
+    return ClusterTotals(np.concatenate(terms), np.concatenate(counts))
 
 
 def gain_lower(all_weights: Sequence[Weights], *, confidence: float, seed: int) -> GainBound:

@@ -9,10 +9,10 @@ Every estimate is a sum of three kinds of terms of a unit i, each linear in numb
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,10 @@ class Units(ABC):
     @abstractmethod
     def examined(self, each: Floats) -> Floats:
         r""":math:`\sum_d g_d \alpha` over shown documents of each unit, ``[units]``."""
+
+    @abstractmethod
+    def under(self, affine: Affine) -> Self:
+        """The same clicks with other examination and trust."""
 
     def own(self, each: Floats) -> Floats:
         r""":math:`n_i \sum_d g_d` over all documents of the unit's query, ``[units]``."""
@@ -80,6 +84,9 @@ class QueryUnits(Units):
     def examined(self, each: Floats) -> Floats:
         shown = self.statistics.impressions @ self.affine.examination
         return self.lists.sum(each * shown)[self.queries]
+
+    def under(self, affine: Affine) -> Self:
+        return replace(self, affine=affine)
 
 
 @dataclass(frozen=True)
@@ -120,18 +127,22 @@ class InteractionUnits(Units):
         return np.ones(len(self.queries))
 
     def clicked(self, each: Floats) -> Floats:
-        return self._sum(each, lambda rank: self.clicks[:, rank] - self.affine.trust[rank])
+        from cltr.kernels import shown_sums
+
+        padded, trust = np.append(each, 0.0), np.asarray(self.affine.trust, np.float64)
+        sums: Floats = shown_sums.clicked(self.documents, self.clicks, padded, trust)
+        return sums
 
     def examined(self, each: Floats) -> Floats:
-        return self._sum(each, lambda rank: self.affine.examination[rank])
+        from cltr.kernels import shown_sums
 
-    def _sum(self, each: Floats, factor: Callable[[int], Floats | float]) -> Floats:
-        """Rank by rank, so that no array of interactions times ranks is made."""
         padded = np.append(each, 0.0)
-        total = np.zeros(len(self.queries))
-        for rank in range(self.documents.shape[1]):
-            total += padded[self.documents[:, rank]] * factor(rank)
-        return total
+        examination = np.asarray(self.affine.examination, np.float64)
+        sums: Floats = shown_sums.examined(self.documents, padded, examination)
+        return sums
+
+    def under(self, affine: Affine) -> Self:
+        return replace(self, affine=affine)
 
 
 def units_of(

@@ -4,24 +4,43 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cltr.evaluation.bounds import union_confidence
+import numpy as np
+
+from cltr.evaluation.bounds import cluster_error, union_confidence
 from cltr.evaluation.candidate import reference_policies
 from cltr.evaluation.certificate import worst_case
-from cltr.evaluation.gain_bounds import gain_lower, gain_upper
+from cltr.evaluation.gain_bounds import estimated_gain, gain_lower, gain_upper
 from cltr.evaluation.gate import Gain, GateEvidence, decide_gate
 from cltr.evaluation.metrics import MetricValues, measure
 from cltr.evaluation.part import Weights
 from cltr.evaluation.side_by_side import EstimateRow, Support, estimate_rows, support_of
 from cltr.evaluation.verdict import Verdict
 from cltr.experiment.candidates import CandidateRanker
-from cltr.experiment.config import AUTO
 from cltr.experiment.judged_log import JudgedLog
+from cltr.experiment.other_models import candidate_gains_by_model, check_sign
 from cltr.experiment.seeds import seed_for
-from cltr.health.outcome import with_outcome
+from cltr.health.outcome import HealthCheck, with_outcome
 from cltr.policies.on_dataset import AppliedPolicy
 
-ESTIMATOR = "DR"
-"""Whose estimate of the gain is told beside its bounds."""
+
+@dataclass(frozen=True)
+class CandidateEvidence:
+    """What a decision about a candidate rests on."""
+
+    gain: Gain
+    worst_loss: float
+    """Most that NDCG can fall, as a share, whatever users find relevant."""
+    checks: tuple[HealthCheck, ...]
+    """Of the log."""
+    other_gains: tuple[dict[str, Any], ...] = ()
+    """The gain under other click models."""
+    sign: HealthCheck | None = None
+    """Whether these agree on the sign of the gain; None if there are none."""
+
+    @property
+    def all_checks(self) -> tuple[HealthCheck, ...]:
+        """Of the log and of this candidate."""
+        return self.checks if self.sign is None else (*self.checks, self.sign)
 
 
 @dataclass(frozen=True)
@@ -29,17 +48,15 @@ class JudgedCandidate:
     """All that a log says about one candidate."""
 
     candidate: CandidateRanker
+    evidence: CandidateEvidence
     rows: tuple[EstimateRow, ...]
     support: Support
-    gain: Gain
-    worst_loss: float
-    """Most that NDCG can fall, as a share, whatever users find relevant."""
     metrics: MetricValues | None
     """On judgements; None if there are none."""
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
-        report = self.candidate.report
+        report, found = self.candidate.report, self.evidence
         return {
             "candidate": self.candidate.name,
             "serving": self.candidate.serving,
@@ -47,9 +64,11 @@ class JudgedCandidate:
             "notes": [] if report is None else report.sentences(),
             "estimates": [row.plain() for row in self.rows],
             "support": self.support.plain(),
-            "gain": asdict(self.gain),
-            "worst_case_loss": self.worst_loss,
+            "gain": asdict(found.gain),
+            "other_click_models": list(found.other_gains),
+            "worst_case_loss": found.worst_loss,
             "metrics": None if self.metrics is None else dict(self.metrics),
+            "sign_of_the_gain": None if found.sign is None else found.sign.plain(),
         }
 
 
@@ -68,34 +87,66 @@ def judge_candidate(
         confidence: of the bounds of all candidates together, one-sided.
         n_candidates: that are compared; all bounds hold together.
     """
-    experiment = judged.experiment
     each = union_confidence(confidence, comparisons=n_candidates)
-    seed = seed_for(experiment.config.seed, "held-out")
-    all_weights = [
-        Weights.of(fold, candidate.served, experiment.rank_weights) for fold in judged.folds
-    ]
-    rows = estimate_rows(all_weights, confidence=each, seed=seed)
-    low = gain_lower(all_weights, confidence=each, seed=seed)
-    high = gain_upper(all_weights, confidence=each, seed=seed)
-    told = next(row for row in rows if row.estimator == ESTIMATOR)
-    why = low.no_bound_because or high.no_bound_because
-    gain = Gain(
-        told.difference,
-        told.error,
-        None if low.no_bound_because else low.bound,
-        None if high.no_bound_because else high.bound,
-        each,
-        judged.n_interactions,
-        why,
-    )
+    weights = weigh(judged, candidate)
     return JudgedCandidate(
         candidate,
-        tuple(rows),
-        support_of(all_weights),
-        gain,
-        _worst_loss(judged, candidate),
+        gather_evidence(judged, candidate, weights, confidence=each),
+        tuple(estimate_rows(weights, confidence=each, seed=_seed(judged))),
+        support_of(weights),
         _metrics(judged, candidate.served),
     )
+
+
+def weigh(judged: JudgedLog, candidate: CandidateRanker) -> list[Weights]:
+    """Expected weights of candidate and production, fold by fold."""
+    rank_weights = judged.experiment.rank_weights
+    return [Weights.of(fold, candidate.served, rank_weights) for fold in judged.folds]
+
+
+def gather_evidence(
+    judged: JudgedLog,
+    candidate: CandidateRanker,
+    weights: Sequence[Weights],
+    *,
+    confidence: float = 0.95,
+) -> CandidateEvidence:
+    """All that :func:`decide` needs.
+
+    Args:
+        judged: the log.
+        candidate: on its lists.
+        weights: of :func:`weigh`.
+        confidence: of each bound, one-sided.
+    """
+    gain = _gain(judged, weights, confidence)
+    others = candidate_gains_by_model(
+        judged.other_folds, weights, confidence=confidence, seed=_seed(judged)
+    )
+    sign = check_sign(judged.click_model, {"value": gain.value}, others) if others else None
+    worst_loss = _worst_loss(judged, candidate)
+    return CandidateEvidence(gain, worst_loss, judged.checks, tuple(others), sign)
+
+
+def _gain(judged: JudgedLog, weights: Sequence[Weights], confidence: float) -> Gain:
+    """The gain by DR, and its bounds."""
+    totals, seed = estimated_gain(weights), _seed(judged)
+    low = gain_lower(weights, confidence=confidence, seed=seed)
+    high = gain_upper(weights, confidence=confidence, seed=seed)
+    error = cluster_error(totals)
+    return Gain(
+        totals.value,
+        error if np.isfinite(error) else None,
+        None if low.no_bound_because else low.bound,
+        None if high.no_bound_because else high.bound,
+        confidence,
+        judged.n_interactions,
+        low.no_bound_because or high.no_bound_because,
+    )
+
+
+def _seed(judged: JudgedLog) -> int:
+    return seed_for(judged.experiment.config.seed, "held-out")
 
 
 def _worst_loss(judged: JudgedLog, candidate: CandidateRanker) -> float:
@@ -136,9 +187,9 @@ def references(judged: JudgedLog) -> list[CandidateRanker]:
     ]
 
 
-def decide(judged: JudgedLog, found: JudgedCandidate, *, max_loss: float) -> Verdict:
+def decide(judged: JudgedLog, found: CandidateEvidence, *, max_loss: float) -> Verdict:
     """What to do with a candidate."""
-    failed, unclear = (with_outcome(judged.checks, one) for one in ("fail", "inconclusive"))
+    failed, unclear = (with_outcome(found.all_checks, one) for one in ("fail", "inconclusive"))
     doubts = [check.sentence for check in (*failed, *unclear)]
     evidence = GateEvidence(
         found.gain,
@@ -173,7 +224,7 @@ def judge_candidates(
         "n_interactions": judged.n_interactions,
         "units": judged.folds[0].held_out.units.kind,
         "confidence": confidence,
-        "click_model": _click_model(judged),
+        "click_model": judged.click_model,
         "exposure": judged.experiment.production.source,
         "candidates": [one.plain() for one in found],
         "references": [one.plain() for one in others],
@@ -181,9 +232,3 @@ def judge_candidates(
         "checks": [check.plain() for check in judged.checks],
         "assumptions": list(judged.notes),
     }
-
-
-def _click_model(judged: JudgedLog) -> str:
-    """The click model's name, and whether it was fitted."""
-    name = judged.experiment.config.click_model.name
-    return "fitted to this log" if name == AUTO else name

@@ -6,21 +6,21 @@ of them, on the same test clicks. If the sign differs between them, the log does
 the policy is better.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cltr.clicks.models import PositionBased, TrustBias
+from cltr.clicks.choose_model import AFFINE
 from cltr.errors import CltrError
+from cltr.evaluation.gain_bounds import estimated_gain, gain_upper
 from cltr.evaluation.off_policy import off_policy_values
+from cltr.evaluation.part import Fold, Weights
 from cltr.experiment.components import build
 from cltr.experiment.experiment import Clicks, Experiment
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
 from cltr.health.outcome import HealthCheck
 from cltr.interfaces import ClickModel, Model
-
-CANDIDATES = (PositionBased, TrustBias)
 
 
 def gains_by_model(experiment: Experiment, model: Model, clicks: Clicks) -> list[dict[str, Any]]:
@@ -57,8 +57,34 @@ def gains_by_model(experiment: Experiment, model: Model, clicks: Clicks) -> list
     return found
 
 
+def candidate_gains_by_model(
+    others: Mapping[str, Sequence[Fold]],
+    all_weights: Sequence[Weights],
+    *,
+    confidence: float,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """The gain of a candidate under other click models, and upper bounds of those below 0.
+
+    Args:
+        others: folds of the same clicks, by click model.
+        all_weights: of candidate and production, fold by fold.
+        confidence: of each upper bound, one-sided.
+        seed: of the shuffle of the interactions.
+    """
+    found = []
+    for name, folds in others.items():
+        under = [replace(one, fold=fold) for one, fold in zip(all_weights, folds, strict=True)]
+        value = estimated_gain(under).value
+        high = gain_upper(under, confidence=confidence, seed=seed) if value < 0 else None
+        known = high is not None and high.no_bound_because is None
+        bound = high.bound if high is not None and known else None
+        found.append({"click_model": name, "value": value, "high": bound})
+    return found
+
+
 def _fitted(experiment: Experiment, clicks: Clicks) -> Iterator[ClickModel]:
-    for kind in CANDIDATES:
+    for kind in AFFINE:
         model = kind()
         try:
             parameters = model.fit(clicks["train"], experiment.logging["train"].dataset)

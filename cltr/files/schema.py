@@ -43,9 +43,10 @@ def check_members(
         if name not in found and name not in optional and "*" not in name:
             raise DataError(f"{path}: '{name}' is missing; expected {_list(members)}")
     lengths: dict[str, tuple[int, str]] = {}
+    patterns = {name: _pattern(name, members) for name in found}
     for pattern, member in members.items():
         for name, dataset in found.items():
-            if _pattern(name, members) == pattern:
+            if patterns[name] == pattern:
                 _check_type(path, name, dataset, member)
                 _check_lengths(path, name, dataset, member, lengths)
 
@@ -69,7 +70,10 @@ def _walk(
 
 
 def _pattern(name: str, members: Mapping[str, Member]) -> str | None:
-    return next((p for p in members if fnmatch(name, p) and p.count("/") == name.count("/")), None)
+    if name in members:
+        return name
+    wild = (pattern for pattern in members if "*" in pattern)
+    return next((p for p in wild if fnmatch(name, p) and p.count("/") == name.count("/")), None)
 
 
 def _list(members: Mapping[str, Member]) -> str:

@@ -1,6 +1,6 @@
 """Candidates and verdicts as tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.table import Table
@@ -29,7 +29,7 @@ def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         f"click model ({result['click_model']}).",
         style="dim",
     )
-    yield from _health(result)
+    yield from _health(result["checks"])
     for assumption in result["assumptions"]:
         yield Text(f"assumed: {assumption}", style="dim")
 
@@ -92,10 +92,11 @@ def _notes(one: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Text]:
             f"{result['production_metrics'][name]:.4f})."
         )
     yield from (Text(sentence, style="yellow") for sentence in one["notes"])
+    yield from _health([one["sign_of_the_gain"]] if one["sign_of_the_gain"] else [])
 
 
-def _health(result: Mapping[str, Any]) -> Iterator[Text]:
-    for check in result["checks"]:
+def _health(checks: Iterable[Mapping[str, Any]]) -> Iterator[Text]:
+    for check in checks:
         if check["outcome"] != "pass":
             words = f"{check['outcome']}: {check['sentence']} {check['advice']}".strip()
             yield Text(words, style="red" if check["outcome"] == "fail" else "yellow")
