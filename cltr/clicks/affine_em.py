@@ -99,7 +99,7 @@ class Climber:
 
     def integrate(self, options: FitOptions) -> Summit:
         """A distribution of relevance, and a relevance for documents with many impressions."""
-        from cltr.kernels import affine_steps
+        from cltr.kernels import affine_cells, affine_steps
 
         heavy = self.shown >= HEAVY
         light = self.counts.only(~heavy)
@@ -121,9 +121,9 @@ class Climber:
             above, share, _, relevance = state
             sums, documents, hits, own, value = passes(state)
             value += self._penalty(above, share)
-            for _ in range(rounds):
-                expected = own + _expected(sums, above, share, levels)
-                above, share = self._cells(share, expected)
+            above, share = affine_cells.update_from_levels(
+                sums, own, (above, share), levels, *self._fixed, rounds
+            )
             moved = np.divide(hits, shown, out=relevance.copy(), where=shown > 0)
             return (above, share, _normalised(documents), moved.clip(0.0, 1.0)), value
 
@@ -201,29 +201,26 @@ class Climber:
         return strata
 
     def _penalty(self, above: Floats, share: Floats) -> float:
-        upper, lower, _ = self._tables
+        upper, lower = (RelevanceTable(self.smoothing, prior) for prior in self._priors[:2])
         return upper.penalty(above) + lower.penalty(above * share)
 
     @cached_property
-    def _tables(self) -> tuple[RelevanceTable, RelevanceTable, RelevanceTable]:
-        """For clicks on relevant, on irrelevant, and on all documents."""
-        return (
-            RelevanceTable(self.smoothing, self.above),
-            RelevanceTable(self.smoothing, self.above * self.share),
-            RelevanceTable(2 * self.smoothing, self.above * (1.0 + self.share) / 2),
-        )
+    def _priors(self) -> Floats:
+        """Of clicks on relevant, on irrelevant, and on all documents, ``[3, cells]``."""
+        trusted = self.above * self.share
+        return np.stack([self.above, trusted, self.above * (1.0 + self.share) / 2])
+
+    @property
+    def _fixed(self) -> tuple[Floats, Floats, float]:
+        """What the M-step of the cells needs beside the expected clicks."""
+        return self.by_cell, self._priors, self.smoothing
 
     def _cells(self, share: Floats, expected: Floats) -> tuple[Floats, Floats]:
         """The M-step of the cells: clicks over impressions, of relevant and of irrelevant."""
-        upper, lower, both = self._tables
-        shown = self.by_cell
-        clicked = upper.update(expected[0], expected[1])
-        trusted = np.where(share > 0, lower.update(expected[2], shown - expected[1]), 0.0)
-        # Where irrelevant documents would be clicked more, the best that is allowed is the same.
-        pooled = both.update(expected[0] + expected[2], shown)
-        clicked = np.where(trusted > clicked, pooled, clicked)
-        trusted = np.minimum(trusted, clicked)
-        return clicked, np.divide(trusted, clicked, out=np.zeros(len(clicked)), where=clicked > 0)
+        from cltr.kernels import affine_cells
+
+        found: tuple[Floats, Floats] = affine_cells.update(share, expected, *self._fixed)
+        return found
 
 
 def levels_of_relevance() -> Floats:
@@ -252,14 +249,3 @@ def _probabilities(above: Floats, share: Floats, levels: Floats) -> tuple[Floats
     clicks = relevant * levels + irrelevant * (1.0 - levels)
     skips = (1.0 - relevant) * levels + (1.0 - irrelevant) * (1.0 - levels)
     return clicks, skips
-
-
-def _expected(sums: Floats, above: Floats, share: Floats, levels: Floats) -> Floats:
-    """Clicks on relevant, relevant impressions, clicks on irrelevant, ``[3, cells]``."""
-    clicks, skips = _probabilities(above, share, levels)
-    relevant = above[:, None] * levels
-    passed = (1.0 - above)[:, None] * levels
-    clicked, skipped = sums[0], sums[1] - sums[0]
-    good = clicked * np.divide(relevant, clicks, out=np.zeros(clicks.shape), where=clicks > 0)
-    missed = skipped * np.divide(passed, skips, out=np.zeros(skips.shape), where=skips > 0)
-    return np.stack([good.sum(1), (good + missed).sum(1), (clicked - good).sum(1)])

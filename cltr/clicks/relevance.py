@@ -81,7 +81,8 @@ def times_log(amount: Floats, value: Floats) -> Floats:
         >>> times_log(np.array([0.0, 2.0]), np.array([0.0, 1.0]))
         array([0., 0.])
     """
-    amount, value = np.broadcast_arrays(amount, value)
+    if np.shape(amount) != np.shape(value):
+        amount, value = np.broadcast_arrays(amount, value)
     with np.errstate(divide="ignore"):
         logs = np.log(value, out=np.zeros(value.shape), where=amount != 0)
     return np.multiply(amount, logs)

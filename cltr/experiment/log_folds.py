@@ -42,6 +42,7 @@ class FoldMaker:
     _reasons: dict[str, str] = field(default_factory=dict)
     _relevance: dict[str, dict[str, Floats]] = field(default_factory=dict)
     _units: dict[str, Units] = field(default_factory=dict)
+    _observed: dict[ClickModel, dict[str, ClickData]] = field(default_factory=dict)
 
     def model(self, split: str) -> ClickModel:
         """Given, or fitted to the clicks of one part."""
@@ -142,8 +143,11 @@ class FoldMaker:
 
     def observe(self, model: ClickModel) -> dict[str, ClickData]:
         """Clicks with the exposure that production gave under a click model."""
-        components = self.experiment.components.replace(click_model=model)
-        return replace(self.experiment, components=components).observe(self.statistics)
+        if model not in self._observed:
+            components = self.experiment.components.replace(click_model=model)
+            observed = replace(self.experiment, components=components).observe(self.statistics)
+            self._observed[model] = observed
+        return self._observed[model]
 
     def relevance(
         self, data: Mapping[str, ClickData], fit: str, model: ClickModel
