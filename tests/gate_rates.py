@@ -217,9 +217,13 @@ def table(path: Path, users: str, click_model: str = "auto") -> str:
 
 def write_tables(path: Path) -> None:
     """Put all tables into the page."""
-    cases = dict.fromkeys((row["users"], row["click_model"]) for row in read(path))
-    for users, click_model in cases:
+    for users, click_model in cases(path):
         write_table(PAGE, f"gate-rates {users} {click_model}", table(path, users, click_model))
+
+
+def cases(path: Path) -> list[tuple[str, str]]:
+    """Users and click models of the file."""
+    return [*dict.fromkeys((row["users"], row["click_model"]) for row in read(path))]
 
 
 def main() -> None:

@@ -113,12 +113,15 @@ def decide_gate(evidence: GateEvidence, *, max_loss: float = BUDGET) -> Verdict:
     gain, loss, numbers = evidence.gain, evidence.worst_loss, evidence.numbers
     reasons = tuple(_reasons(evidence, max_loss))
     if gain is not None and gain.high is not None and gain.high < 0:
-        sentence = f"Do not deploy: the candidate is worse than production; {gain.sentence()}."
+        sentence = (
+            f"Do not deploy: {LEVELS[2]}, the candidate is worse than production; "
+            f"{gain.sentence()}."
+        )
         return Verdict("reject", 2, sentence, reasons, numbers)
     if gain is not None and gain.low is not None and gain.low >= 0 and not evidence.doubts:
         sentence = (
-            "Serve the candidate to all requests: it is at least as good as production; "
-            f"{gain.sentence()}."
+            f"Serve the candidate to all requests: {LEVELS[2]}, it is at least as good as "
+            f"production; {gain.sentence()}."
         )
         return Verdict("deploy", 2, sentence, reasons, numbers, share=1.0)
     if loss is not None and loss <= max_loss:
