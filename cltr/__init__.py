@@ -48,6 +48,7 @@ _PUBLIC = {
     "rank": "api.rank",
     "gate": "api.candidates",
     "load": "api.run",
+    "make_report": "api.report",
     "compare": "api.compare",
     "Run": "api.run",
     "Evaluation": "api.run",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from cltr.api.candidates import CanaryResult, GateVerdict, gate
 from cltr.api.rank import Ranking, predict, rank
+from cltr.api.report import Page
 from cltr.api.shown import Shown
 from cltr.api.sources import DataLike, FileName, Frame, LogLike, named_data
 from cltr.errors import UsageError
@@ -17,6 +18,7 @@ from cltr.experiment.provenance import read_config
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import OWN
 from cltr.experiment.run_model import RunModel
+from cltr.report.page.subject import run_subject
 from cltr.report.rendering import Tables
 from cltr.report.run_tables import result_tables
 from cltr.types import Floats
@@ -147,6 +149,10 @@ class Run(Evaluation):
     def seconds(self) -> float:
         """Time that it took."""
         return float(self.result["seconds"])
+
+    def report(self) -> Page:
+        """The HTML report; it shows itself in a notebook, and ``save`` writes it to a file."""
+        return Page(run_subject(self.path, self.result))
 
     def evaluate(
         self,

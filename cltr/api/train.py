@@ -18,6 +18,7 @@ from cltr.experiment import simulate_log, train_run
 from cltr.experiment.run_folder import RunFolder
 from cltr.files.frames import write_frame
 from cltr.interfaces import ClickModel, Estimator, Ranker, RewardFunction, Scorer
+from cltr.report.page.subject import PAGE
 from cltr.types import Dataset
 
 
@@ -46,6 +47,7 @@ def train(
     out: FileName | None = None,
     resume: FileName | None = None,
     progress: bool | None = None,
+    report: bool = True,
 ) -> Run:
     """Learn a ranker from clicks, as ``cltr train`` does.
 
@@ -79,17 +81,27 @@ def train(
         out: run folder. [runs/NNN-...]
         resume: the folder of an interrupted run; give it alone.
         progress: show bars; by default in a terminal.
+        report: also write the HTML report, ``report.html`` in the run folder.
     """
     given = {key: value for key, value in locals().items() if key in CHOICES}
     if resume is not None:
         if any(value is not None for value in (*given.values(), options or None, config, out)):
             raise UsageError("--resume takes everything from the run itself; give it alone")
         with run_progress(progress) as bars:
-            return Run(resume, result=train_run.resume(Path(resume), progress=bars))
+            result = train_run.resume(Path(resume), progress=bars)
+        return _finished(resume, result, report=report)
     with _as_files(given, options, config, out) as (files, folder), run_progress(progress) as bars:
         chosen = configure(given | files, options, config)
         result = train_run.train(chosen, out=folder, progress=bars)
-    return Run(result["run"], result=result)
+    return _finished(result["run"], result, report=report)
+
+
+def _finished(path: FileName, result: Mapping[str, Any], *, report: bool) -> Run:
+    """The run, with its page."""
+    run = Run(path, result=result)
+    if report:
+        run.report().save(run.path / PAGE)
+    return run
 
 
 @contextmanager

@@ -14,6 +14,7 @@ COMMANDS = {
     "train": "Learn a ranker from clicks; the main job.",
     "evaluate": "Judge a finished run, or any candidate ranker by a log.",
     "gate": "Decide about a candidate: deploy, canary, hold or reject.",
+    "report": "Write one HTML page about a run, a gate or a study.",
     "rank": "Score and rank queries with the model of a finished run.",
     "simulate": "Draw a click log of a production ranker and its users.",
     "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",

@@ -54,6 +54,7 @@ Examples:
     help="Models standardise their inputs.  [unless the data set is normalised]",
 )
 @click.option("--skyline/--no-skyline", default=None, help="Also train on all judgements.  [yes]")
+@click.option("--report/--no-report", default=True, help="Also write report.html.  [yes]")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [runs/NNN-...]")
 @click.option(
     "--resume", type=click.Path(path_type=Path), metavar="RUN", help="Go on with a stopped run."

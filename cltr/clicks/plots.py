@@ -6,12 +6,9 @@ from typing import Any
 import numpy as np
 
 from cltr.errors import UsageError
+from cltr.looks import GREY, SERIES
 
 KINDS = ("png", "svg", "pdf")
-COLOURS = (
-    *("#24557f", "#b5482a", "#3f7f4f", "#7a4f9a", "#a8832a", "#2a8c94"),
-    *("#8a8a8a", "#c26a8d", "#9bb33c", "#222222"),
-)
 HIGHEST = 2.0
 """Perplexity that is drawn at most: that of a coin."""
 HARVESTED = {"pivot": "s", "adjacent_chain": "^", "all_pairs": "o", "randomised": "*"}
@@ -70,7 +67,7 @@ def _draw_examination(axes: Any, ranks: np.ndarray, report: dict[str, Any]) -> N
     axes.set(ylabel="examination", ylim=(0, None))
     for number, model in enumerate(report["models"]):
         if model["examination"] is not None and model["name"] not in BASELINES:
-            colour = COLOURS[number % len(COLOURS)]
+            colour = SERIES[number % len(SERIES)]
             values = _values(model["examination"])
             axes.plot(ranks, values, color=colour, label=model["name"], linewidth=1.4)
     intervals = report["harvested"].get("intervals", {})
@@ -80,16 +77,16 @@ def _draw_examination(axes: Any, ranks: np.ndarray, report: dict[str, Any]) -> N
         values = _values(report["harvested"][name])
         label = f"{name.replace('_', ' ')}, against rank 1"
         at = ranks + 0.12 * (shift - 1)
-        axes.plot(at, values, marker, color="#555555", markersize=4, label=label, linestyle="none")
+        axes.plot(at, values, marker, color=GREY, markersize=4, label=label, linestyle="none")
         if name in intervals:
             low, high = _values(intervals[name]["low"]), _values(intervals[name]["high"])
-            axes.vlines(at, low, high, color="#555555", linewidth=0.6)
+            axes.vlines(at, low, high, color=GREY, linewidth=0.6)
 
 
 def _draw_perplexity(axes: Any, ranks: np.ndarray, report: dict[str, Any]) -> None:
     axes.set(ylabel="held-out perplexity, given clicks above")
     for number, model in enumerate(report["models"]):
-        colour = COLOURS[number % len(COLOURS)]
+        colour = SERIES[number % len(SERIES)]
         values = _values(model["conditional_perplexity_by_rank"])
         axes.plot(ranks, values, color=colour, label=model["name"], linewidth=1.2)
     axes.set_ylim(1.0, min(axes.get_ylim()[1], HIGHEST))
@@ -102,7 +99,7 @@ def _draw_trust(axes: Any, ranks: np.ndarray, model: dict[str, Any]) -> None:
     total = _values(bias["examination"]) + trust
     axes.set(ylabel=f"click probability, {model['name']}", ylim=(0, 1))
     for values, colour, label in (
-        (total, COLOURS[0], "relevant (α + β)"),
-        (trust, COLOURS[1], "irrelevant (β)"),
+        (total, SERIES[0], "relevant (α + β)"),
+        (trust, SERIES[1], "irrelevant (β)"),
     ):
         axes.plot(ranks, values, "o-", color=colour, markersize=3, label=label)

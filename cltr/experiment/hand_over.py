@@ -273,6 +273,7 @@ The model needs {"; ".join(needs)}.
 | `click-model*.h5` | click models that were fitted to a log, if the run used any |
 | `history.json` | the course of training |
 | `result.json` | what the policy is worth, and its certificate |
+| `report.html` | the same as a page to read, if it was written |
 
 {served}
 

@@ -11,10 +11,9 @@ from cltr.checks.findings import QUESTIONS_OF_USES
 from cltr.checks.log_check import LogVerdicts
 from cltr.checks.support import MANY_EFFECTIVE_CLICKS
 from cltr.clicks.plots import check_picture
+from cltr.looks import ANSWERS, BLUE, GREY, LIGHT, ORANGE
+from cltr.looks import VERMILLION as RED
 
-BLUE, ORANGE, RED, GREY, LIGHT = "#0072B2", "#E69F00", "#D55E00", "#595959", "#B8C7D6"
-"""Of the palette of Okabe and Ito, which people with any kind of colour vision tell apart."""
-LOOKS = {"yes": ("✓", BLUE), "with care": ("!", ORANGE), "no": ("✗", RED)}
 MOST_LABELS = 12
 """Ranks up to which every one is labelled, and numbers are written into the swap matrix."""
 
@@ -57,14 +56,14 @@ def _draw_verdicts(figure: Any, check: LogVerdicts) -> None:
         ha="left",
     )
     for axes, verdict in zip(figure.subplots(1, 3), check.verdicts.values(), strict=True):
-        mark, colour = LOOKS[verdict.answer]
+        look = ANSWERS[verdict.answer]
         axes.set_axis_off()
         axes.set(xlim=(0, 1), ylim=(0, 1))
-        axes.add_patch(_bar(colour))
+        axes.add_patch(_bar(look.light))
         question = QUESTIONS_OF_USES[verdict.use].capitalize()
         axes.text(0.03, 0.98, question, fontsize=11, va="top", color="black")
-        answer = f"{mark} {verdict.answer}"
-        axes.text(0.03, 0.76, answer, fontsize=14, va="top", color=colour, fontweight="bold")
+        answer = f"{look.mark} {verdict.answer}"
+        axes.text(0.03, 0.76, answer, fontsize=14, va="top", color=look.light, fontweight="bold")
         lines = textwrap.wrap(verdict.reason, 68)
         shown = lines[:3] + (["…"] if len(lines) > 3 else [])
         axes.text(0.03, 0.46, "\n".join(shown), fontsize=7.5, va="top", color=GREY)

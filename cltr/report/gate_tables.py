@@ -6,7 +6,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-STYLES = {"deploy": "bold green", "canary": "bold yellow", "hold": "bold", "reject": "bold red"}
+from cltr.looks import DECISIONS, OUTCOMES
+
 BOUNDS = {
     "betting": "lower bounds by betting and by smoothing hold at every number of interactions",
     "t": "those by t are approximate",
@@ -99,13 +100,12 @@ def _health(checks: Iterable[Mapping[str, Any]]) -> Iterator[Text]:
     for check in checks:
         if check["outcome"] != "pass":
             words = f"{check['outcome']}: {check['sentence']} {check['advice']}".strip()
-            yield Text(words, style="red" if check["outcome"] == "fail" else "yellow")
+            yield Text(words, style=OUTCOMES[check["outcome"]].terminal)
 
 
 def canary_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """What a canary supports now."""
-    style = {"ship": "bold green", "stop": "bold red"}.get(result["decision"], "bold yellow")
-    yield Text(result["decision"], style=style)
+    yield Text(result["decision"], style=DECISIONS[result["decision"]].terminal)
     yield Text(f"Show the candidate to {result['share']:.2%} of the requests now.")
     for number, reason in enumerate(result["reasons"], start=1):
         yield Text(f"{number}. {reason}")
@@ -113,7 +113,7 @@ def canary_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
 
 def verdict_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """A verdict: the decision first, then why."""
-    yield Text(result["verdict"], style=STYLES[result["verdict"]])
+    yield Text(result["verdict"], style=DECISIONS[result["verdict"]].terminal)
     yield Text(result["sentence"])
     for number, reason in enumerate(result["reasons"], start=1):
         yield Text(f"{number}. {reason}")

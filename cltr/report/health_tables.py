@@ -5,13 +5,8 @@ from typing import Any
 
 from rich.text import Text
 
-STYLES = {"pass": "dim", "inconclusive": "yellow", "fail": "bold red"}
-VERDICTS = {
-    "deploy": "bold green",
-    "canary": "bold yellow",
-    "hold": "bold yellow",
-    "reject": "bold red",
-}
+from cltr.looks import DECISIONS, OUTCOMES
+
 PLANS = {
     "learn": "",
     "narrow": "Because of that the policy was learned in a narrow band around production.",
@@ -26,11 +21,11 @@ def health_lines(result: Mapping[str, Any]) -> Iterator[Text]:
     checks = result.get("checks", ())
     passed = [check["name"] for check in checks if check["outcome"] == "pass"]
     if passed:
-        yield Text(f"Health checks passed: {', '.join(passed)}.", style=STYLES["pass"])
+        yield Text(f"Health checks passed: {', '.join(passed)}.", style=OUTCOMES["pass"].terminal)
     others = [check for check in checks if check["outcome"] != "pass"]
     for check in others:
         words = f"{check['name']}: {check['outcome']}. {check['sentence']} {check['advice']}"
-        yield Text(words.strip(), style=STYLES[check["outcome"]])
+        yield Text(words.strip(), style=OUTCOMES[check["outcome"]].terminal)
     if others and PLANS[result["plan"]]:
         yield Text(PLANS[result["plan"]])
 
@@ -40,5 +35,7 @@ def verdict_line(result: Mapping[str, Any]) -> Iterator[Text]:
     if "verdict" in result:
         word = result["verdict"]
         yield Text.assemble(
-            ("Verdict: ", "bold"), (word, VERDICTS[word]), f". {result['advice']['sentence']}"
+            ("Verdict: ", "bold"),
+            (word, DECISIONS[word].terminal),
+            f". {result['advice']['sentence']}",
         )

@@ -6,14 +6,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from cltr.looks import label
 from cltr.report.health_tables import health_lines, verdict_line
 
-TITLES = {
-    "production": "production",
-    "production_sorted": "production, sorted",
-    "policy": "new policy",
-    "skyline": "trained on true labels",
-}
 ALWAYS = {"ndcg", "dcg", "precision", "recall", "mrr", "average_rank"}
 """Metrics that every result on judgements has."""
 SPLITS_IN_WORDS = {"test": "test queries", "train": "training queries"}
@@ -102,7 +97,7 @@ def _metrics(result: Mapping[str, Any]) -> Table:
     for who, values in metrics.items():
         change = "" if who == "production" or base is None else _change(values[name], base)
         style = "bold" if who == "policy" else None
-        row = [TITLES[who], _number(values[name]), _number(values[f"train_{name}"]), change]
+        row = [label(who), _number(values[name]), _number(values[f"train_{name}"]), change]
         table.add_row(*row, style=style)
     return table
 
@@ -125,7 +120,7 @@ def _more_metrics(result: Mapping[str, Any]) -> Table:
     table = Table(title="Test queries, in expectation", title_justify="left")
     table.add_column("")
     for who in metrics:
-        table.add_column(TITLES[who], justify="right")
+        table.add_column(label(who), justify="right")
     for name in metrics["policy"]:
         if not name.startswith("train_"):
             row = (_number(values.get(name)) for values in metrics.values())
@@ -158,9 +153,7 @@ def _off_policy(result: Mapping[str, Any]) -> Table:
         low, high = estimate.get("low"), estimate.get("high")
         interval = "none" if low is None or high is None else f"{low:.4f} to {high:.4f}"
         error = _number(estimate["standard_error"])
-        table.add_row(
-            TITLES.get(who, who), f"{estimate['value']:.4f}", error, interval, style=style
-        )
+        table.add_row(label(who), f"{estimate['value']:.4f}", error, interval, style=style)
     return table
 
 
@@ -206,7 +199,7 @@ def _unsupported(found: dict[str, Any]) -> Iterator[Text]:
     reasons: dict[str, list[str]] = {}
     for who in ("production", "policy", "difference"):
         if reason := found[who].get("no_interval_because"):
-            reasons.setdefault(reason, []).append(TITLES.get(who, who))
+            reasons.setdefault(reason, []).append(label(who))
     for reason, values in reasons.items():
         yield Text(
             f"These clicks support no interval ({', '.join(values)}): {reason}.", style="yellow"

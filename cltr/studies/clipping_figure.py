@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cltr.errors import UsageError
+from cltr.looks import SERIES
 from cltr.objectives.prpo import clip_weights
 from cltr.policies.rank_weights import rank_weights
 
@@ -68,15 +69,13 @@ def draw_clipping(rows: list[dict[str, Any]]) -> "Figure":
     """Left a positive reward, right a negative one; dashed unclipped, solid clipped."""
     from matplotlib.figure import Figure
 
-    from cltr.studies.plots import COLORS
-
     figure = Figure(figsize=(9.6, 3.8), layout="constrained")
     for axes, reward in zip(figure.subplots(1, 2), REWARDS, strict=True):
         here = [row for row in rows if row["reward"] == reward]
         for index, rank in enumerate(dict.fromkeys(row["rank"] for row in here)):
             line = [row for row in here if row["rank"] == rank]
             ranks = [row["new_rank"] for row in line]
-            color = COLORS[index % len(COLORS)]
+            color = SERIES[index % len(SERIES)]
             axes.plot(ranks, [row["ratio"] for row in line], "--", color=color, alpha=0.6)
             axes.plot(ranks, [row["clipped"] for row in line], color=color, label=f"rank {rank}")
         axes.set_xticks(NEW_RANKS)

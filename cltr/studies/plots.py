@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cltr.files.storage import write_beside
+from cltr.looks import MARKERS, SERIES
 from cltr.studies.study import PRODUCTION
 from cltr.studies.summary import Summary
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f4f24", "#5c5c5c")
-"""Distinct to the colour-blind too (Okabe and Ito)."""
-MARKERS = "osD^vP*X"
 Published = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 """Curves of a paper: interactions and values by method."""
 
@@ -54,7 +52,7 @@ def _draw_panel(
         style = ":" if name == PRODUCTION else "--"
         axes.axhline(value.mean, color="black", linestyle=style, linewidth=1.2, label=name)
     for index, name in enumerate(methods):
-        color = COLORS[index % len(COLORS)]
+        color = SERIES[index % len(SERIES)]
         bands = summary.curve(name, users)
         means = np.array([b.mean for b in bands])
         axes.plot(

@@ -1,0 +1,79 @@
+"""How results look everywhere: the colours, marks and labels of tables, figures and pages.
+
+Terminal tables, PNG figures and the HTML report take them from here, so that production is the same
+grey and has the same name in all of them. Colours are those of Okabe and Ito, which people with any
+kind of colour vision tell apart; where a colour carries a meaning, a mark or a word carries it too.
+"""
+
+from typing import NamedTuple
+
+BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
+ORANGE, SKY, BROWN, GREY = "#e69f00", "#56b4e9", "#7f4f24", "#5c5c5c"
+LIGHT = "#b8c7d6"
+"""A pale blue, for what stands in the background."""
+SERIES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BROWN, GREY, "#999933", "#222222")
+"""Colours of curves, in this order."""
+DARK_SERIES = (
+    *("#5cb8f5", "#ff9a4d", "#3fd0a4", "#e3a1c6", "#f2bd3f", "#8fd0f7", "#c79a6b", "#a8b0b8"),
+    *("#cccc66", "#e8e8e8"),
+)
+"""The same on a dark page."""
+MARKERS = "osD^vP*X"
+"""Of curves in PNG figures, by their letters in matplotlib."""
+
+
+class Look(NamedTuple):
+    """What something is called, and what it looks like."""
+
+    label: str
+    light: str
+    """Colour on a light page and in figures."""
+    dark: str
+    """Colour on a dark page."""
+    mark: str = "circle"
+    """Shape in pictures, or a character beside the word."""
+    terminal: str = ""
+    """Style in a terminal."""
+
+
+RANKERS = {
+    "production": Look("production", GREY, "#b4bcc6", "square", ""),
+    "production_sorted": Look("production, sorted", "#8a6100", "#e6b85c", "diamond", ""),
+    "policy": Look("new policy", BLUE, "#5cb8f5", "circle", "bold"),
+    "policy_sorted": Look("new policy, sorted", "#6f3f97", "#c9a3ea", "triangle", ""),
+    "canary": Look("new policy for some requests", "#00735a", "#3fd0a4", "cross", ""),
+    "skyline": Look("trained on true labels", "#00735a", "#3fd0a4", "triangle", ""),
+}
+"""Rankers that results compare."""
+DECISIONS = {
+    "deploy": Look("deploy", "#00664f", "#3fd0a4", "✓", "bold green"),
+    "ship": Look("ship", "#00664f", "#3fd0a4", "✓", "bold green"),
+    "canary": Look("canary", "#855a00", "#f2bd3f", "◐", "bold yellow"),
+    "continue": Look("continue", "#855a00", "#f2bd3f", "◐", "bold yellow"),
+    "hold": Look("hold", "#41505f", "#b4c4d4", "‖", "bold"),
+    "reject": Look("reject", "#a83a00", "#ff9a4d", "✗", "bold red"),
+    "stop": Look("stop", "#a83a00", "#ff9a4d", "✗", "bold red"),
+}
+"""Verdicts of runs, gates and canaries."""
+OUTCOMES = {
+    "pass": Look("pass", "#00664f", "#3fd0a4", "✓", "dim"),
+    "inconclusive": Look("inconclusive", "#855a00", "#f2bd3f", "?", "yellow"),
+    "fail": Look("fail", "#a83a00", "#ff9a4d", "✗", "bold red"),
+}
+"""Of health checks."""
+ANSWERS = {
+    "yes": Look("yes", BLUE, "#5cb8f5", "✓"),
+    "with care": Look("with care", ORANGE, "#f2bd3f", "!"),
+    "no": Look("no", VERMILLION, "#ff9a4d", "✗"),
+}
+"""Of 'cltr check'."""
+
+
+def label(ranker: str) -> str:
+    """What a ranker of a result is called.
+
+    Example:
+        >>> label("production_sorted"), label("difference")
+        ('production, sorted', 'difference')
+    """
+    return RANKERS[ranker].label if ranker in RANKERS else ranker

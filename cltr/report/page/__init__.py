@@ -1,0 +1,1 @@
+"""The HTML report: one page from a result, complete in itself, readable without scripts."""

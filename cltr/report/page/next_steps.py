@@ -1,0 +1,135 @@
+"""What to do after a verdict: a sentence and the command, from what the result says."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from cltr.report.page.facts import Facts
+from cltr.report.page.subject import Subject
+
+Step = tuple[str, str]
+"""Why, and the command; the command may be empty."""
+REQUESTS = "requests.csv"
+"""What the log of a canary is called in commands."""
+
+
+def next_steps(subject: Subject, facts: Facts) -> list[Step]:
+    """What to do next, the first thing first."""
+    ways = {
+        "deploy": _deploy,
+        "canary": _canary,
+        "hold": _doubt,
+        "reject": _doubt,
+        "ship": _deploy,
+        "continue": _go_on,
+        "stop": _doubt,
+    }
+    found = ways[facts.decision](subject, facts) if facts.decision in ways else _decide(subject)
+    return list(found)
+
+
+def _deploy(subject: Subject, facts: Facts) -> Iterator[Step]:
+    run = _run_of(subject)
+    if run is None:
+        yield (
+            "The candidate comes from elsewhere: serve it to all requests as you serve rankers.",
+            "",
+        )
+        return
+    if _simulated(subject):
+        yield from _real_log()
+        return
+    yield "Write the ranker for your search engine.", f"cltr export {_word(run)} --to onnx"
+    yield (
+        "Or rank queries here. The run's serving.json says which share of the requests gets the "
+        "new ranker.",
+        f"cltr rank {_word(run)} --out rankings.parquet",
+    )
+
+
+def _canary(subject: Subject, facts: Facts) -> Iterator[Step]:
+    if _simulated(subject):
+        yield from _real_log()
+        return
+    share = f"{facts.share or 0.0:.2%}"
+    yield (
+        f"Serve the new ranking to {share} of the requests, log the outcome of every request "
+        f"(arm, share, clicks) in a table such as {REQUESTS}, and ask again.",
+        _gate_command(subject, facts, canary=True),
+    )
+
+
+def _go_on(subject: Subject, facts: Facts) -> Iterator[Step]:
+    yield (
+        "Let the canary go on with this share, and ask again with more requests.",
+        _gate_command(subject, facts, canary=True),
+    )
+
+
+def _doubt(subject: Subject, facts: Facts) -> Iterator[Step]:
+    """Production stays: what the checks advise, then where to look."""
+    del facts
+    for check in subject.judged.get("checks", ()):
+        if check["outcome"] == "fail" and check["advice"]:
+            yield f"{check['name'].capitalize()}: {check['advice']}", ""
+    log = _log(subject)
+    if log:
+        yield "See what the log can be used for.", f"cltr check {_word(log)}"
+    elif _simulated(subject):
+        yield from _real_log()
+
+
+def _decide(subject: Subject) -> Iterator[Step]:
+    log = _log(subject)
+    if subject.kind == "candidates" and log:
+        first = subject.result["candidates"][0]["candidate"]
+        yield "Decide about one of them.", f"cltr gate {_word(first)} --log {_word(log)}"
+    elif log:
+        yield "Decide about this ranker.", f"cltr gate {_word(subject.name)} --log {_word(log)}"
+    else:
+        yield (
+            "Decide about this ranker by a log of production.",
+            f"cltr gate {_word(subject.name)} --log log.h5",
+        )
+
+
+def _gate_command(subject: Subject, facts: Facts, *, canary: bool) -> str:
+    log = _log(subject) or "log.h5"
+    words = ["cltr", "gate", subject.name, "--log", log]
+    data = subject.config.get("data")
+    if data and data not in ("demo", "log"):
+        words += ["--data", str(data)]
+    words += ["--max-loss", f"{facts.max_loss:g}"]
+    words += ["--canary", REQUESTS] if canary else []
+    return " ".join(map(_word, words))
+
+
+def _real_log() -> Iterator[Step]:
+    yield (
+        "The clicks of this run were simulated, so the verdict is about these users. Import a "
+        "click log of your own and train on it.",
+        "cltr ingest clicks.parquet --out log.h5",
+    )
+
+
+def _simulated(subject: Subject) -> bool:
+    """Whether a run drew its clicks itself."""
+    return subject.kind in ("run", "evaluation") and not _log(subject)
+
+
+def _log(subject: Subject) -> str:
+    found: Any = subject.judged.get("log") or subject.config.get("log") or ""
+    return str(found)
+
+
+def _run_of(subject: Subject) -> str | None:
+    """The run folder, if the ranker is one of ours."""
+    if subject.kind in ("run", "evaluation"):
+        return str(subject.judged.get("run", subject.name))
+    table = subject.judged.get("scores") is not None
+    unchanged = subject.judged.get("serving") == "as it is"
+    return None if table or unchanged else subject.name
+
+
+def _word(text: str) -> str:
+    return shlex.quote(text)
