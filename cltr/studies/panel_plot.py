@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from cltr.looks import SERIES
 from cltr.studies.panel_table import PanelRow
-from cltr.studies.plots import COLORS
 from cltr.studies.study import Study
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _draw_users(
 ) -> None:
     axes.axvline(0.0, color="black", linewidth=1.0)
     for number, n in enumerate(interactions):
-        color = COLORS[number % len(COLORS)]
+        color = SERIES[number % len(SERIES)]
         here = [row for row in rows if row.interactions == n]
         offset = (number - (len(interactions) - 1) / 2) * 0.22
         places = [methods.index(row.method) + offset for row in here]
