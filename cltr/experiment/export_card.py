@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cltr.data.feature_columns import numbered
+from cltr.data.feature_columns import numbered, shown
 from cltr.experiment.hand_over import SERVING
 from cltr.experiment.run_model import RunModel
 
@@ -80,5 +80,7 @@ def _serving(run: RunModel) -> list[str]:
 
 
 def _features(run: RunModel) -> list[str]:
-    names = run.inputs.feature_names or numbered(run.inputs.n_features)
+    names, n = run.inputs.feature_names, run.inputs.n_features
+    if not names:
+        return [f"{n} columns without names, in the order of the data set: {shown(numbered(n))}."]
     return [f"{number}. {json.dumps(name)}" for number, name in enumerate(names, 1)]

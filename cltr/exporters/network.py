@@ -117,7 +117,8 @@ def _layers(scorer: str, state: dict[str, Floats], to: str) -> tuple[tuple[Float
         if match is None:
             raise UnsupportedError(
                 f"scorer '{scorer}' cannot be exported to {to}: it has '{key}', which is no "
-                "layer of a feed-forward network"
+                "layer of a feed-forward network; train with --scorer mlp or linear, write scores "
+                "with cltr rank, or write an exporter (cltr plugins new)"
             )
         found.setdefault(int(match[1]), {})[match[2]] = np.asarray(array, dtype=np.float64)
     if not found or any(set(layer) != {"weight", "bias"} for layer in found.values()):

@@ -1,10 +1,4 @@
-"""A linear ranker for the learning-to-rank plugin of OpenSearch.
-
-Checked by arithmetic written from the plugin's source, opensearch-learning-to-rank-base,
-``src/main/java/com/o19s/es/ltr/ranker/parser/LinearRankerParser.java`` (commit 598e97e) and
-``ranker/linear/LinearRanker.java`` (948a255): weights by feature name as floats, and their products
-with the feature values added up one by one in 32 bits.
-"""
+"""A linear ranker for the learning-to-rank plugin of OpenSearch."""
 
 import json
 from pathlib import Path
@@ -15,6 +9,7 @@ from pydantic import Field
 from cltr.documents import Documents
 from cltr.errors import UnsupportedError
 from cltr.exporters.network import Network
+from cltr.exporters.opensearch_reader import opensearch_scores
 from cltr.extensions import Exporter, TrainedRanker
 from cltr.options import Options
 from cltr.types import Floats
@@ -63,11 +58,8 @@ class OpenSearchExporter(Exporter):
 
     def scores(self, path: Path, documents: Documents) -> Floats:
         body = json.loads(path.read_text(encoding="utf-8"))
-        weights = list(json.loads(body["model"]["model"]["definition"]).values())
-        columns = list(np.asarray(documents.features, np.float32).T)
-        if len(weights) > len(columns) and documents.production is not None:
-            columns.append(documents.production.astype(np.float32))
-        sums = np.zeros(len(documents), np.float32)
-        for weight, column in zip(weights, columns, strict=True):
-            sums += np.float32(weight) * column
-        return sums.astype(np.float64)
+        names = list(json.loads(body["model"]["model"]["definition"]))
+        columns = dict(zip(names, np.asarray(documents.features).T, strict=False))
+        if len(names) > documents.features.shape[1] and documents.production is not None:
+            columns[PRODUCTION] = documents.production
+        return opensearch_scores(path, columns)

@@ -1,19 +1,16 @@
 """Guards the export formats: the arithmetic of any ranker with layers, or a refusal."""
 
-import json
-
 import numpy as np
 import pytest
 
 from cltr import testing
 from cltr.data.normalization import Normalization
 from cltr.documents import Documents
-from cltr.errors import DataError, UnsupportedError
+from cltr.errors import UnsupportedError
 from cltr.exporters.json_format import JsonExporter
 from cltr.exporters.onnx_format import OnnxExporter
 from cltr.exporters.opensearch_format import OpenSearchExporter
 from cltr.exporters.solr_format import SolrExporter
-from cltr.exporters.solr_reader import solr_scores
 from cltr.extensions import TrainedRanker
 
 N, F = 60, 5
@@ -132,6 +129,25 @@ def test_what_a_format_cannot_express_is_refused(exporter, one, line, tmp_path):
 
 
 @pytest.mark.parametrize("exporter", ALL)
+@pytest.mark.parametrize(
+    ("scorer", "key"),
+    [
+        ("table", "weights"),
+        ("boosted-trees", "tree000000"),
+        ("self-attention", "inputs.weight"),
+        ("dropout-norm", "first.weight"),
+    ],
+)
+def test_scorers_that_are_no_layers_are_refused(exporter, scorer, key, tmp_path):
+    """Those of cltr and of examples/scorers, by an array that each of them has."""
+    one = TrainedRanker(scorer, {key: np.ones((1, F))}, F, "plackett-luce", 5)
+    line = f"scorer '{scorer}' cannot be exported to .*: it has '{key}', .*; train with"
+    with pytest.raises(UnsupportedError, match=line) as caught:
+        exporter().write(one, tmp_path / "x")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("exporter", ALL)
 def test_the_contract(exporter):
     scorers = ("linear",) if exporter is OpenSearchExporter else ("linear", "mlp")
     testing.check_exporter(exporter(), scorers=scorers)
@@ -148,50 +164,3 @@ def test_large_means_keep_their_digits_in_onnx(tmp_path):
     own = expected(one, given)
     gap = np.abs(exporter.scores(tmp_path / "x", given) - own).max()
     assert gap < 1e-5 * np.ptp(own)
-
-
-# The reader of Solr's files, by hand.
-
-
-def model(kind, features, params, path):
-    values = {"class": f"org.apache.solr.ltr.model.{kind}", "name": "m", "features": features}
-    path.write_text(json.dumps({**values, "params": params}))
-    return path
-
-
-def test_solr_normalises_as_its_documentation_says(tmp_path):
-    norm = {
-        "class": "org.apache.solr.ltr.norm.StandardNormalizer",
-        "params": {"avg": "42", "std": "6"},
-    }
-    features = [{"name": "a", "norm": norm}]
-    path = model("LinearModel", features, {"weights": {"a": 1.0}}, tmp_path / "m.json")
-    assert solr_scores(path, {"a": np.array([39.0, 42, 45])}).tolist() == [-0.5, 0, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("activation", "out"),
-    [
-        ("relu", [0.0, 3.0]),
-        ("leakyrelu", [-0.05, 3.0]),
-        ("identity", [-5.0, 3.0]),
-        ("tanh", np.tanh([-5.0, 3.0])),
-        ("sigmoid", 1 / (1 + np.exp([5.0, -3.0]))),
-    ],
-)
-def test_solr_activations(activation, out, tmp_path):
-    layers = [
-        {"matrix": [[1.0, 2.0]], "bias": [-1.0], "activation": activation},
-        {"matrix": [[2.0]], "bias": [1.0], "activation": "identity"},
-    ]
-    features = [{"name": "a"}, {"name": "b"}]
-    path = model("NeuralNetworkModel", features, {"layers": layers}, tmp_path / "m.json")
-    values = {"b": np.array([-2.0, 1.0]), "a": np.array([0.0, 2.0])}
-    np.testing.assert_allclose(solr_scores(path, values), 1 + 2 * np.array(out), rtol=1e-6)
-
-
-def test_solr_refuses_layers_that_do_not_fit(tmp_path):
-    layers = [{"matrix": [[1.0, 2.0]], "bias": [0.0], "activation": "identity"}]
-    path = model("NeuralNetworkModel", [{"name": "a"}], {"layers": layers}, tmp_path / "m.json")
-    with pytest.raises(DataError, match="does not fit"):
-        solr_scores(path, {"a": np.ones(2)})
