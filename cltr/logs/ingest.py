@@ -44,11 +44,11 @@ from cltr.logs.logged_chances import logged_chances
 from cltr.logs.problems import Problems
 from cltr.logs.readers import LongReader
 from cltr.logs.score_files import create_scores, match_scores
-from cltr.logs.served_format import served_chances
+from cltr.logs.served_chances import offer_candidates, served_chances, served_scores
 from cltr.logs.splitting import FILE_PART, Split
 from cltr.logs.summaries import summarise
 from cltr.logs.time_windows import Window
-from cltr.types import ClickStatistics, Dataset
+from cltr.types import ClickStatistics, Dataset, Floats
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -117,7 +117,7 @@ def ingest_log(
         found = count(tally, source, dataset, name=out.stem)
         log = assemble(tally, source, dataset, found)
         described = _describe(tally, source, files, options, log, found)
-        notes = _notes(tally, source, dataset, log.statistics)
+        notes = [*log.description["notes"], *_notes(tally, source, dataset, log.statistics)]
         log = replace(log, description={**log.description, **described, "notes": notes})
         if options.sessions:
             _write_interactions(tally, out, log, found)
@@ -197,10 +197,12 @@ def count(
     tally: Tally, source: LogSource, dataset: Dataset | None = None, *, name: str = "log"
 ) -> Assembled:
     """Count a log, on a data set's documents or on lists of its own."""
+    offered = offer_candidates(tally)
     if source.production is not None:
         create_scores(tally.connection, source.production)
+        offered = True
     if dataset is None:
-        return count_alone(tally, name=name, offered=source.production is not None)
+        return count_alone(tally, name=name, offered=offered)
     found = count_on(tally, dataset)
     check_matches(tally, dataset, found)
     return found
@@ -213,16 +215,21 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
     check_first_clicks(tally, statistics)
     if dataset is None:
         lists = replace(lists, splits=shared_splits(lists.n_queries, tested="test" in statistics))
-    scores = None if "logger" in tally.columns else scores_of(tally, found)
+    served = served_chances(tally, found)
+    scores: Floats | None = None
     if source.production is not None:
         scores = match_scores(tally.connection, source.production, lists)
-    served = served_chances(tally, found)
+    elif served:
+        scores = served_scores(tally, found)
+    elif "logger" not in tally.columns:
+        scores = scores_of(tally, found)
     chances = served or logged_chances(tally, found)
     shown = _shown(statistics, shared=found.places.shared)
     tally.problems.found("unshown-documents", _listed(found, statistics) - shown)
     digests, made_of = digests_of(tally)
     described: dict[str, Any] = {"loggers": chances.loggers} if chances.loggers else {}
     described |= {"exposure": COMPUTED} if served and served.whole is not None else {}
+    described |= {"notes": [*chances.notes]}
     return LogFile(
         statistics,
         scores,

@@ -40,6 +40,8 @@ class LoggedChances:
     """The same for each part of the log, where policies are told apart."""
     loggers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Displays of each policy by part of the log."""
+    notes: tuple[str, ...] = ()
+    """What must be said of it."""
 
 
 def logged_chances(tally: Tally, found: Assembled) -> LoggedChances:

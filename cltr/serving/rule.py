@@ -37,6 +37,8 @@ class Served:
     """With interleaving: which ranker picked each place."""
     orders: tuple[str, str] = ("sampled", "sorted")
     """How the new ranker and production rank: ``sampled``, ``sorted`` or ``stored``."""
+    rankings: tuple[StoredRanking, ...] = ()
+    """Of the query, where the new ranker has stored ones."""
 
     def record(
         self,
@@ -55,6 +57,7 @@ class Served:
             context: anything else to keep, such as a device or an outcome.
         """
         documents = list(production)
+        stored = {"rankings": [asdict(one) for one in self.rankings]} if self.rankings else {}
         return {
             "cltr": VERSION,
             "request": self.request,
@@ -68,6 +71,7 @@ class Served:
             "documents": documents,
             "new": [new[one] for one in documents],
             "production": [production[one] for one in documents],
+            **stored,
             "context": dict(context or {}),
         }
 
@@ -125,15 +129,27 @@ class ServingRule:
             production: production's scores of the same documents.
         """
         _check_candidates(new, production, query)
-        share, orders = self.share_of(query), self._orders(query)
+        share = self.share_of(query)
         if coin(request) < share:
+            arm: Arm = "new"
             shown = self._new_ranking(request, query, new)
-            return Served(request, query, "new", share, shown, orders=orders)
-        shown = self._rank(self.production, production, request)
-        return Served(request, query, "production", share, shown, orders=orders)
+        else:
+            arm = "production"
+            shown = self._rank(self.production, production, request)
+        return self._served(request, query, arm, share, shown)
 
-    def _orders(self, query: str) -> tuple[str, str]:
-        return "stored" if self.rankings.get(query) else self.new, self.production
+    def _served(
+        self,
+        request: str,
+        query: str,
+        arm: Arm | Literal["interleaved"],
+        share: float,
+        shown: tuple[str, ...],
+        teams: tuple[Arm, ...] = (),
+    ) -> Served:
+        stored = tuple(self.rankings.get(query, ()))
+        orders = "stored" if stored else self.new, self.production
+        return Served(request, query, arm, share, shown, teams, orders, stored)
 
     def interleave(
         self,
@@ -151,8 +167,7 @@ class ServingRule:
             request,
             top_k=self.top_k or len(production),
         )
-        orders = self._orders(query)
-        return Served(request, query, "interleaved", 0.5, mixed.shown, mixed.teams, orders)
+        return self._served(request, query, "interleaved", 0.5, mixed.shown, mixed.teams)
 
     def _rank(self, order: Order, scores: Mapping[str, float], request: str) -> tuple[str, ...]:
         if order == "sampled":
