@@ -9,7 +9,7 @@ from cltr.api.progress import cell_progress
 from cltr.api.sources import DataLike, FileName, named_data
 from cltr.data.dataset_file import save_dataset
 from cltr.errors import UsageError
-from cltr.experiment.config import nest_options
+from cltr.experiment.config import CURRENT, nest_options
 from cltr.files.storage import make_folder
 from cltr.studies import compare as studies
 from cltr.studies.study import Study, merged, parse_methods
@@ -117,7 +117,7 @@ def _gather(
     base: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Study file, then keywords, then options, each on top of the one before."""
-    values = Study.load(study) if study else {}
+    values: dict[str, Any] = Study.load(study) if study else {"version": CURRENT}
     if methods:
         values["methods"] = parse_methods(methods)
         values["panels"] = {}

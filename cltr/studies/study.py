@@ -13,6 +13,7 @@ from cltr.errors import OptionError, UsageError
 from cltr.experiment.config import (
     TABLES,
     RunConfig,
+    Version,
     parse_assignments,
     parse_value,
     read_toml,
@@ -95,6 +96,9 @@ class Cell:
 class Study(Options):
     """An experiment; as a file, TOML with these keys."""
 
+    version: Version = Field(
+        "0.1", description="whose defaults apply to what the base and the methods leave out."
+    )
     title: str = Field("", description="what the figure says at its top.")
     interactions: Annotated[list[int], BeforeValidator(parse_interactions)] = Field(
         [1_000, 10_000, 100_000, 1_000_000],
@@ -193,6 +197,9 @@ class Study(Options):
         else:
             values = self._values(self.methods[cell.method])
         values |= {"seed": cell.seed, "skyline": False}
+        values.setdefault("version", self.version)
+        # Checks would keep production where methods differ most; a method may ask for them.
+        values.setdefault("on_doubt", "ignore")
         if cell.interactions is not None:
             values["interactions"] = cell.interactions
         given = values.pop("users", {})

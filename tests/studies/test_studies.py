@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +133,53 @@ def test_a_cell_is_the_run_of_its_run_file(data, tmp_path):
     assert row["production_ndcg@5"] == run["metrics"]["production"]["ndcg@5"]
     assert row["worst_loss"] == run["certificate"]["test"]["worst_loss"]
     assert row["clip_fraction"] == run["clip_fraction"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"version": "0.2"},
+        {"version": "0.2", "base": {**BASE, "on_doubt": "stay"}},
+        {"version": "0.2", "base": {**BASE, "on_doubt": "bound", "click_model": "auto"}},
+    ],
+    ids=["defaults", "stay", "fitted"],
+)
+def test_a_cell_of_a_versioned_study_is_the_run_of_its_run_file(data, tmp_path, values):
+    found, cell = study(**values, users=["pbm"]), Cell("PRPO", 1, 2000, "pbm")
+    config = found.config(cell)
+    assert (config.version, config.estimator.options) == ("0.2", {})
+    row = CellWorker().run(found, cell)
+    run = train_run.train(config, out=tmp_path / "run")
+    assert row["ndcg@5"] == run["metrics"]["policy"]["ndcg@5"]
+    assert row["worst_loss"] == run["certificate"]["test"]["worst_loss"]
+
+
+def test_a_study_without_a_version_has_the_defaults_of_0_1():
+    old, new = study(), study(version="0.2")
+    cell = Cell("PRPO", 1, 500, "trust-bias")
+    assert (old.config(cell).version, old.config(cell).on_doubt) == ("0.1", "ignore")
+    assert old.config(cell).estimator.options["clip"] == "100/N"
+    assert new.config(cell).on_doubt == "ignore"  # unless a method asks for checks
+    assert "clip" not in new.config(cell).estimator.options
+    asked = study(version="0.2", methods={"PRPO": {"estimator": "prpo", "on_doubt": "stay"}})
+    assert asked.config(cell).on_doubt == "stay"
+    assert Study.parse(tomllib.loads(new.to_toml()), owner="").version == "0.2"
+    with pytest.raises(OptionError, match="version"):
+        study(version="9.9")
+
+
+def test_methods_of_two_versions_have_productions_of_their_own(tmp_path):
+    """Raw features are standardised since 0.2, also those of production."""
+    methods = {
+        "old": {"estimator": "ips"},
+        "new": {"estimator": "ips", "version": "0.2", "standardize": True},
+    }
+    found = study(methods=methods, base={**BASE, "data": small.saved(tmp_path)})
+    bench = CellWorker()
+    rows = [bench.run(found, Cell(name, 1, 500, "trust-bias")) for name in methods]
+    alone = CellWorker().run(found, Cell("new", 1, 500, "trust-bias"))
+    assert rows[0]["production_ndcg@5"] != rows[1]["production_ndcg@5"]
+    assert rows[1]["production_ndcg@5"] == alone["production_ndcg@5"]
 
 
 def test_sharing_changes_no_number_and_computes_once(data, monkeypatch):
