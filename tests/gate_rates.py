@@ -49,8 +49,8 @@ OUTCOMES = {
 }
 """What can happen to a candidate; a row of the file has the letters of what did."""
 COLUMNS = ("users", "click_model", "interactions", "traffic", "log", "health", *GAINS)
-DRAWS = 200
-"""Of the bootstrap."""
+DRAWS, LARGEST_DRAWN = 200, 20_000
+"""Of the bootstrap, and the largest log that it is drawn for."""
 LISTS = Lists.of_offsets(np.arange(0, N_QUERIES * N_DOCUMENTS + 1, N_DOCUMENTS))
 DCG = rank_weights("dcg", TOP_K)
 
@@ -123,7 +123,7 @@ def judge(world: World, n: int, seed: int, click_model: str = "auto") -> dict[st
         path = Path(folder) / "log.h5"
         world.write_log(path, n, seed)
         judged = open_judged_log(log_config(path, click_model=click_model), clicks="all")
-    draws = [*resamples(n, seed)]
+    draws = [*resamples(n, seed)] if n <= LARGEST_DRAWN else []
     found = {"health": worst(judged.checks)}
     for name, scores in world.candidates.items():
         found[name] = outcomes(judged, CandidateRanker(name, serve(judged, scores), ""), draws)
@@ -154,7 +154,7 @@ def outcomes(judged: JudgedLog, candidate: CandidateRanker, draws: list[Integers
         "D": verdict.decision == "deploy" and verdict.trust == 2,
         "R": verdict.decision == "reject",
         "t": t_low(totals) >= 0,
-        "b": np.quantile([totals.sums @ draw / draw.sum() for draw in draws], 0.05) >= 0,
+        "b": bootstrap_low(totals, draws) >= 0,
     }
     return "".join(letter for letter, did in happened.items() if did) or "-"
 
@@ -164,6 +164,12 @@ def t_low(totals: ClusterTotals) -> float:
     n = len(totals.sums)
     reach = student_quantile(0.95, n - 1) * float(totals.sums.std(ddof=1)) / np.sqrt(n)
     return totals.value - reach
+
+
+def bootstrap_low(totals: ClusterTotals, draws: list[Integers]) -> float:
+    """The same by resampling; without a bound if nothing was drawn."""
+    means = [totals.sums @ draw / draw.sum() for draw in draws]
+    return float(np.quantile(means, 0.05)) if means else float("-inf")
 
 
 def resamples(n: int, seed: int) -> Iterator[Integers]:
@@ -209,7 +215,11 @@ def table(path: Path, users: str, click_model: str = "auto") -> str:
     lines = [f"| {' | '.join(titles)} |", f"|{' --- |' * len(titles)}"]
     for (n, traffic), rows in sorted(groups.items()):
         for candidate in GAINS:
-            counts = [sum(letter in row[candidate] for row in rows) for letter in OUTCOMES]
+            counts: list[int | str] = [
+                sum(letter in row[candidate] for row in rows) for letter in OUTCOMES
+            ]
+            if n > LARGEST_DRAWN:
+                counts[-1] = "not drawn"
             cells = (f"{n:,}", traffic, candidate, len(rows), *counts)
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)

@@ -204,6 +204,7 @@ def gate(
         "top_k": judged.experiment.config.top_k,
         **judgement.plain(),
         "checks": [check.plain() for check in judgement.evidence.all_checks],
+        "independent": judged.independence(),
         "assumptions": list(judged.notes),
     }
     if canary is None:

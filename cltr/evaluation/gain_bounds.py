@@ -14,7 +14,9 @@ has a mean of at most the gain: its bias :math:`(\omega - \omega_0)_d (1 - \rho_
 (\tilde R_d - R_d)` is never positive. A document that production never shows is treated so, too.
 :math:`\hat R` and :math:`\tau` come from other clicks, and the limits of X from policy and
 propensities. So :func:`~cltr.evaluation.bounds.betting_lower` holds at every number of
-interactions, if these are independent and the click model and the propensities are right. The error
+interactions, if these are independent and the click model and the propensities are right. Where
+the log keeps users or sessions, these are the independent units
+(:mod:`cltr.evaluation.dependence`). The error
 of a fitted click model is added (:mod:`cltr.evaluation.click_model_error`). Logs with counts only
 have queries as units, and the approximate interval of these, where they support one.
 """
@@ -29,9 +31,9 @@ from cltr.evaluation.bounds import (
     ClusterTotals,
     Limits,
     MeanInterval,
-    betting_lower,
     cluster_interval,
 )
+from cltr.evaluation.dependence import Dependence, pool
 from cltr.evaluation.estimators import dr_terms
 from cltr.evaluation.part import LogPart, Weights
 from cltr.evaluation.units import InteractionUnits
@@ -52,6 +54,18 @@ class GainBound:
     clips: tuple[float, ...]
     """Propensity clip of each fold."""
     no_bound_because: str | None = None
+
+
+def dependence_of(all_weights: Sequence[Weights]) -> Dependence:
+    """Which held-out units depend on each other."""
+    return pool([one.fold.held_out.units.dependence for one in all_weights])
+
+
+def queries_of(all_weights: Sequence[Weights]) -> Dependence:
+    """Held-out units by query: what is independent if queries stand for new ones."""
+    parts = (one.fold.held_out for one in all_weights)
+    numbers = [part.units.queries + part.first_query for part in parts]
+    return Dependence("queries", np.concatenate(numbers))
 
 
 def estimated_gain(all_weights: Sequence[Weights]) -> ClusterTotals:
@@ -86,9 +100,10 @@ def _bound(
     if n == 0:
         raise DataError("there are no held-out interactions to judge the candidate by")
     terms, counts, limits, clips = [], [], [], []
+    most = dependence_of(all_weights).most
     for one in all_weights:
         held_out = one.fold.held_out
-        clip = choose_clip(one.fold.fit, sign * one.difference(one.fold.fit), n, confidence)
+        clip = choose_clip(one.fold.fit, sign * one.difference(one.fold.fit), (n, most), confidence)
         differences = sign * one.difference(held_out)
         clips.append(clip)
         terms.append(safe_terms(held_out, differences, clip=clip))
@@ -97,7 +112,7 @@ def _bound(
     found = _interval(
         ClusterTotals(np.concatenate(terms), np.concatenate(counts)),
         _joint(limits),
-        by_interaction=all(_by_interaction(one) for one in all_weights),
+        _interactions_of(all_weights),
         confidence=confidence,
         seed=seed,
     )
@@ -109,20 +124,28 @@ def _bound(
     return GainBound(found.value, low, found.method, tuple(clips))
 
 
-def _by_interaction(one: Weights) -> bool:
-    return isinstance(one.fold.held_out.units, InteractionUnits)
+def _interactions_of(all_weights: Sequence[Weights]) -> Dependence | None:
+    """Which interactions depend on each other; None if units are queries."""
+    units = (one.fold.held_out.units for one in all_weights)
+    known = all(isinstance(one, InteractionUnits) for one in units)
+    return dependence_of(all_weights) if known else None
 
 
 def _interval(
-    totals: ClusterTotals, limits: Limits, *, by_interaction: bool, confidence: float, seed: int
+    totals: ClusterTotals,
+    limits: Limits,
+    interactions: Dependence | None,
+    *,
+    confidence: float,
+    seed: int,
 ) -> MeanInterval:
     """By betting on interactions; by t or bootstrap on queries, where the log supports it."""
     two_sided = 2 * confidence - 1
-    if not by_interaction:
+    if interactions is None:
         return cluster_interval(
             totals, confidence=two_sided, target="new queries", seed=seed, limits=limits
         )
-    low = betting_lower(totals.sums, limits, confidence=confidence, seed=seed)
+    low = interactions.lower(totals.sums, limits, confidence=confidence, seed=seed)
     value, nan, inf = totals.value, float("nan"), float("inf")
     return MeanInterval(value, nan, min(low, value), inf, two_sided, "betting", "these queries")
 
@@ -215,26 +238,29 @@ def _largest_sums(values: Floats, lists: Lists, top_k: int) -> Floats:
     return lists.sum(np.where(lists.places < top_k, values[order], 0.0))
 
 
-def choose_clip(part: LogPart, differences: Floats, n: int, confidence: float) -> float:
+def choose_clip(
+    part: LogPart, differences: Floats, sizes: tuple[int, int], confidence: float
+) -> float:
     r"""The clip that promises the highest bound by other clicks than those it is used on.
 
     By the bound of Bernstein, :math:`\bar X - \sqrt{2 L s^2/n} - L \cdot \text{width} / (3n)` with
     :math:`L = \ln(1/\alpha)`: mean and variance of the terms of ``part``, n of the other clicks.
+    The width is that of a cluster.
 
     Args:
         part: the other clicks.
         differences: :math:`\omega - \omega_0` on its documents, ``[docs]``.
-        n: interactions that the clip is for.
+        sizes: interactions that the clip is for, and how many of them a cluster can have.
         confidence: of the bound.
     """
-    spread = float(-np.log1p(-confidence))
+    spread, (n, most) = float(-np.log1p(-confidence)), sizes
     counts = part.units.counts
 
     def promise(clip: float) -> float:
         terms = safe_terms(part, differences, clip=clip)
         mean = float(terms.sum() / counts.sum())
         variance = float(((terms - mean * counts) ** 2).sum() / counts.sum())
-        width = safe_limits(part, differences, clip=clip).width
+        width = most * safe_limits(part, differences, clip=clip).width
         return mean - float(np.sqrt(2 * spread * variance / n)) - spread * width / (3 * n)
 
     return max(CLIPS, key=promise)

@@ -25,7 +25,7 @@ class Gain:
 
     value: float
     error: float | None
-    """Standard error of the value; None if it is not known."""
+    """Standard error of the value for the queries of the log; None if it is not known."""
     low: float | None
     """Lower bound, one-sided; None if the log supports none."""
     high: float | None
@@ -34,6 +34,8 @@ class Gain:
     """Of each bound."""
     n_interactions: int
     no_bound_because: str | None = None
+    query_error: float | None = None
+    """Standard error if the queries stand for new ones; None if it is not known."""
 
     def sentence(self) -> str:
         """With all numbers."""
@@ -42,8 +44,17 @@ class Gain:
             bounds = f"bounds {self.low:+.4f} and {self.high:+.4f}, each at {self.confidence:.1%}"
         why = f": {self.no_bound_because}" if self.no_bound_because else ""
         return (
-            f"estimated gain {self.value:+.4f} DCG a request ({bounds}{why}; "
+            f"estimated gain {self.value:+.4f} DCG a request ({bounds}{why}; {self._errors()}"
             f"{self.n_interactions:,} held-out interactions)"
+        )
+
+    def _errors(self) -> str:
+        """For both targets, where both are known."""
+        if self.error is None or self.query_error is None:
+            return ""
+        return (
+            f"standard error {self.error:.4f} for these queries, {self.query_error:.4f} for new "
+            "queries; "
         )
 
     def more_interactions(self) -> int | None:

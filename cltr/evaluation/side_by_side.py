@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 
 from cltr.evaluation.bounds import (
-    ClusterTotals,
-    betting_lower,
-    cluster_error,
     few_clicks,
     smoothed_lower,
     smoothed_mean,
@@ -18,6 +15,7 @@ from cltr.evaluation.bounds import (
 )
 from cltr.evaluation.bounds.clusters import effective_size
 from cltr.evaluation.bounds.interval import ROUNDING
+from cltr.evaluation.dependence import Dependence
 from cltr.evaluation.estimators import (
     LINEAR,
     HeldOutTerms,
@@ -27,10 +25,10 @@ from cltr.evaluation.estimators import (
     snips_terms,
     weight_terms,
 )
-from cltr.evaluation.gain_bounds import click_sum_limits
+from cltr.evaluation.gain_bounds import click_sum_limits, dependence_of, queries_of
 from cltr.evaluation.part import Weights
 from cltr.evaluation.units import InteractionUnits
-from cltr.types import Floats, Integers
+from cltr.types import Floats
 
 SMOOTHING = "log. smoothing"
 UNCORRECTED = ("DM", "click model")
@@ -47,7 +45,8 @@ class EstimateRow:
     production: float
     difference: float
     error: float | None
-    """Standard error of the difference for the queries of this log: units are independent."""
+    """Standard error of the difference for the queries of this log: users, sessions or units are
+    independent."""
     query_error: float | None
     """Standard error of the difference for new queries: queries are independent."""
     low: float | None
@@ -102,7 +101,6 @@ def estimate_rows(
     """
     held_out = [one.fold.held_out for one in all_weights]
     counts = np.concatenate([part.units.counts for part in held_out])
-    queries = np.concatenate([part.units.queries + part.first_query for part in held_out])
     found: dict[str, HeldOutTerms] = {
         "IPS": linear_terms(all_weights, ips_terms),
         "SNIPS": snips_terms(all_weights, counts),
@@ -113,11 +111,11 @@ def estimate_rows(
     if all(part.click_model_values is not None for part in held_out):
         found["click model"] = linear_terms(all_weights, LINEAR["click model"])
     interactions = all(isinstance(part.units, InteractionUnits) for part in held_out)
-    bets = {}
+    dependence, bets = dependence_of(all_weights), {}
     if interactions:
         for name, regression in (("IPS", False), ("DR", True)):
             limits = click_sum_limits(all_weights, regression=regression)
-            bets[name] = betting_lower(
+            bets[name] = dependence.lower(
                 found[name].difference, limits, confidence=confidence, seed=seed
             )
     supported = all(_enough_clicks(one) for one in all_weights)
@@ -126,14 +124,14 @@ def estimate_rows(
             name,
             terms,
             counts,
-            queries,
+            (dependence, queries_of(all_weights)),
             confidence=confidence,
             bet=bets.get(name),
             supported=supported,
         )
         for name, terms in found.items()
     ]
-    if interactions:
+    if interactions and dependence.clusters is None:  # smoothing needs independent interactions
         rows.append(_smoothed(all_weights, found["IPS"], rows[0], confidence=confidence))
     return rows
 
@@ -142,27 +140,27 @@ def _row(
     name: str,
     terms: HeldOutTerms,
     counts: Floats,
-    queries: Integers,
+    clusters: tuple[Dependence, Dependence],
     *,
     confidence: float,
     bet: float | None,
     supported: bool,
 ) -> EstimateRow:
-    totals = ClusterTotals(terms.difference, counts)
-    n = counts.sum()
-    error = _known(cluster_error(totals))
-    query_error = _known(cluster_error(_by_query(terms.difference, counts, queries)))
+    """With errors for these queries and for new ones, by their clusters."""
+    n, here = counts.sum(), clusters[0].totals(terms.difference, counts)
+    error, query_error = (each.error(terms.difference, counts) for each in clusters)
     approximate = None
     if error is not None and name not in UNCORRECTED and supported:
-        approximate = totals.value - student_quantile(confidence, len(counts) - 1) * error
+        degrees = int((here.counts > 0).sum()) - 1
+        approximate = here.value - student_quantile(confidence, degrees) * error
     return EstimateRow(
         name,
         float(terms.candidate.sum() / n),
         float(terms.production.sum() / n),
-        totals.value,
+        here.value,
         error,
         query_error,
-        approximate if bet is None else min(bet, totals.value),
+        approximate if bet is None else min(bet, here.value),
         _bound_name(approximate, bet),
     )
 
@@ -179,15 +177,6 @@ def _enough_clicks(one: Weights) -> bool:
     sizes = part.by_propensity(one.difference(part))
     expected = part.statistics.displays_per_document * part.exposure.attention
     return few_clicks(sizes, np.where(sizes != 0, expected, 0.0)) is None
-
-
-def _by_query(terms: Floats, counts: Floats, queries: Integers) -> ClusterTotals:
-    sums, sizes = (np.bincount(queries, each).astype(np.float64) for each in (terms, counts))
-    return ClusterTotals(sums, sizes)
-
-
-def _known(number: float) -> float | None:
-    return number if np.isfinite(number) else None
 
 
 def _smoothed(

@@ -9,7 +9,7 @@ Every estimate is a sum of three kinds of terms of a unit i, each linear in numb
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -17,6 +17,13 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cltr.evaluation.dependence import (
+    COLUMNS,
+    INTERACTIONS,
+    QUERIES,
+    Dependence,
+    number_clusters,
+)
 from cltr.types import Affine, Booleans, ClickLog, ClickStatistics, Floats, Integers, Lists
 
 
@@ -29,6 +36,8 @@ class Units(ABC):
     lists: Lists
     queries: Integers
     """Query of each unit, ``[units]``."""
+    dependence: Dependence
+    """Which units depend on each other, for the queries of this log."""
 
     @property
     @abstractmethod
@@ -64,6 +73,7 @@ class QueryUnits(Units):
     kind: ClassVar[str] = "queries"
     statistics: ClickStatistics
     affine: Affine
+    dependence: Dependence = QUERIES
 
     @cached_property
     def lists(self) -> Lists:  # type: ignore[override]
@@ -100,6 +110,9 @@ class InteractionUnits(Units):
     clicks: Booleans
     affine: Affine
     lists: Lists
+    dependence: Dependence = INTERACTIONS
+    ids: NDArray[np.str_] | None = None
+    """Who the interactions are of, ``[units]``; None if the log does not say."""
 
     @classmethod
     def of(cls, chunks: Iterable[ClickLog], affine: Affine, lists: Lists) -> "InteractionUnits":
@@ -111,16 +124,18 @@ class InteractionUnits(Units):
             lists: of the split.
         """
         n_documents = int(lists.lengths.sum())
-        parts = [
-            (
-                chunk.queries,
-                np.where(chunk.documents >= 0, chunk.documents, n_documents).astype(np.int32),
-                chunk.clicks,
-            )
-            for chunk in chunks
-        ]
+        parts, ids, column = [], [], None
+        for chunk in chunks:
+            shown = np.where(chunk.documents >= 0, chunk.documents, n_documents).astype(np.int32)
+            parts.append((chunk.queries, shown, chunk.clicks))
+            column = next((name for name in COLUMNS if name in chunk.context), None)
+            if column is not None:
+                ids.append(chunk.context[column])
         queries, documents, clicks = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return cls(queries, documents, clicks, affine, lists)
+        units = cls(queries, documents, clicks, affine, lists)
+        if column is None:
+            return units
+        return replace(units, ids=np.concatenate(ids), dependence=Dependence(COLUMNS[column]))
 
     @property
     def counts(self) -> Floats:
@@ -145,18 +160,32 @@ class InteractionUnits(Units):
         return replace(self, affine=affine)
 
 
-def units_of(
-    statistics: ClickStatistics,
-    sessions: Iterable[ClickLog] | None,
-    affine: Affine,
-) -> Units:
-    """Interactions if they are kept, else queries.
+def read_units(
+    parts: Mapping[str, tuple[ClickStatistics, Iterable[ClickLog] | None]], affine: Affine
+) -> dict[str, Units]:
+    """Interactions of each part of a log if they are kept, else queries.
 
     Args:
-        statistics: of one split, cut to the ranks of ``affine``.
-        sessions: its interactions, cut likewise, where the log keeps them.
+        parts: counts and, where the log keeps them, interactions of each part, cut to the ranks of
+            ``affine``.
         affine: examination and trust by rank.
     """
-    if sessions is None:
-        return QueryUnits(statistics, affine)
-    return InteractionUnits.of(sessions, affine, Lists.of_offsets(statistics.offsets))
+    found: dict[str, Units] = {}
+    for split, (statistics, sessions) in parts.items():
+        if sessions is None:
+            found[split] = QueryUnits(statistics, affine)
+        else:
+            lists = Lists.of_offsets(statistics.offsets)
+            found[split] = InteractionUnits.of(sessions, affine, lists)
+    known = {
+        split: one
+        for split, one in found.items()
+        if isinstance(one, InteractionUnits) and one.ids is not None
+    }
+    if len(known) < len(found):
+        return found
+    numbers = number_clusters([one.ids for one in known.values() if one.ids is not None])
+    return {
+        split: replace(one, ids=None, dependence=Dependence(one.dependence.kind, clusters))
+        for (split, one), clusters in zip(known.items(), numbers, strict=True)
+    }

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from cltr.evaluation.bounds import cluster_error, union_confidence
+from cltr.evaluation.bounds import union_confidence
 from cltr.evaluation.candidate import reference_policies
 from cltr.evaluation.certificate import worst_case
-from cltr.evaluation.gain_bounds import estimated_gain, gain_lower, gain_upper
+from cltr.evaluation.gain_bounds import estimated_gain, gain_lower, gain_upper, queries_of
 from cltr.evaluation.gate import Gain, GateEvidence, decide_gate
 from cltr.evaluation.metrics import MetricValues, measure
 from cltr.evaluation.part import Weights
@@ -133,15 +131,19 @@ def _gain(judged: JudgedLog, weights: Sequence[Weights], confidence: float) -> G
     totals, seed = estimated_gain(weights), _seed(judged)
     low = gain_lower(weights, confidence=confidence, seed=seed)
     high = gain_upper(weights, confidence=confidence, seed=seed)
-    error = cluster_error(totals)
+    error, query_error = (
+        clusters.error(totals.sums, totals.counts)
+        for clusters in (judged.dependence, queries_of(weights))
+    )
     return Gain(
         totals.value,
-        error if np.isfinite(error) else None,
+        error,
         None if low.no_bound_because else low.bound,
         None if high.no_bound_because else high.bound,
         confidence,
         judged.n_interactions,
         low.no_bound_because or high.no_bound_because,
+        query_error,
     )
 
 
@@ -223,6 +225,7 @@ def judge_candidates(
         "metric": config.metric,
         "n_interactions": judged.n_interactions,
         "units": judged.folds[0].held_out.units.kind,
+        "independent": judged.independence(),
         "confidence": confidence,
         "click_model": judged.click_model,
         "exposure": judged.experiment.production.source,

@@ -1,13 +1,17 @@
 """A log made ready to judge candidates by: parts, click model, production, health checks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from cltr.data import loading
 from cltr.errors import DataError
+from cltr.evaluation.bounds import ClusterTotals, diagnose_clusters
 from cltr.evaluation.certificate import Basis
+from cltr.evaluation.dependence import Dependence, pool
 from cltr.evaluation.part import Fold
 from cltr.experiment.components import Components, build
 from cltr.experiment.config import AUTO, RunConfig
@@ -54,9 +58,29 @@ class JudgedLog:
         return tuple(dict.fromkeys(fold.held_out.split for fold in self.folds))
 
     @property
+    def dependence(self) -> Dependence:
+        """Which of the held-out interactions depend on each other."""
+        return pool([fold.held_out.units.dependence for fold in self.folds])
+
+    @property
     def n_interactions(self) -> int:
         """Interactions that judge candidates."""
         return sum(fold.held_out.units.n_interactions for fold in self.folds)
+
+    def independence(self) -> dict[str, Any]:
+        """What is independent for these queries and for new ones, and how many there are."""
+        units = [fold.held_out for fold in self.folds]
+        queries = np.concatenate([part.units.queries + part.first_query for part in units])
+        counts = np.concatenate([part.units.counts for part in units])
+        by_query = np.bincount(queries, counts).astype(np.float64)
+        return {
+            "these_queries": self.dependence.kind,
+            "n_these_queries": self.dependence.n_clusters or len(counts),
+            "n_new_queries": int((by_query > 0).sum()),
+            "largest_query_share": float(by_query.max() / by_query.sum()),
+            "one_query_dominates": diagnose_clusters(ClusterTotals(by_query, by_query)).dominated,
+            "same_queries_in_training": self.experiment.dataset.shared,
+        }
 
     def basis(self, split: str) -> Basis:
         """What the worst case on a split rests on."""
@@ -89,9 +113,8 @@ def open_judged_log(
     if clicks == "all":
         later = [split for split in ("valid", "test") if split in statistics]
         pairs = [*(("train", split) for split in later), ("valid", "train")]
-    maker = FoldMaker(experiment, statistics)
-    folds = tuple(maker.fold(*pair) for pair in pairs)
-    others = maker.other_folds(pairs)
+    maker = FoldMaker(experiment, statistics, pairs)
+    folds, others = maker.folds(), maker.other_folds()
     if not others:
         maker.notes.append(NO_OTHERS)
     return JudgedLog(
@@ -99,10 +122,27 @@ def open_judged_log(
         folds,
         checks=tuple(maker.examine()),
         traffic=maker.traffic(),
-        notes=(*log.assumptions, *maker.notes),
+        notes=(*log.assumptions, *maker.notes, *_shared_users(folds)),
         click_model=_name(config, maker.model("train")),
         other_folds=others,
     )
+
+
+def _shared_users(folds: Sequence[Fold]) -> list[str]:
+    """Whether those whose clicks judge a candidate also helped to make the estimates."""
+    shares = []
+    for fold in folds:
+        judging, other = (part.units.dependence for part in (fold.held_out, fold.fit))
+        if judging.clusters is not None and other.clusters is not None:
+            shares.append(float(np.isin(judging.clusters, other.clusters).mean()))
+    if not shares or max(shares) == 0:
+        return []
+    kind = folds[0].held_out.units.dependence.kind
+    return [
+        f"{max(shares):.1%} of the held-out interactions are of {kind} "
+        "whose other clicks fitted the click model and the relevance estimates; --split-by user "
+        "of cltr ingest keeps users apart."
+    ]
 
 
 def _name(config: RunConfig, model: ClickModel) -> str:

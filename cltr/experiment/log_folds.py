@@ -10,7 +10,7 @@ from cltr.clicks.models import AffineModel
 from cltr.errors import CltrError, DataError
 from cltr.evaluation.click_model_error import ClickModelError
 from cltr.evaluation.part import Fold, LogPart
-from cltr.evaluation.units import Units, units_of
+from cltr.evaluation.units import Units, read_units
 from cltr.experiment.components import build
 from cltr.experiment.config import AUTO
 from cltr.experiment.experiment import Experiment
@@ -35,6 +35,8 @@ class FoldMaker:
     experiment: Experiment
     statistics: Mapping[str, ClickStatistics]
     """By split, cut to the ranks of the run."""
+    pairs: Sequence[Pair]
+    """Of the folds."""
     notes: list[str] = field(default_factory=list)
     """What was fitted and found, one sentence each."""
     models: dict[str, ClickModel | None] = field(default_factory=dict)
@@ -75,25 +77,34 @@ class FoldMaker:
         )
         return Fold(fitted, judged)
 
-    def other_folds(self, pairs: Sequence[Pair]) -> dict[str, tuple[Fold, ...]]:
+    def folds(self) -> tuple[Fold, ...]:
+        """All folds under the click model of the log."""
+        return tuple(self.fold(*pair) for pair in self.pairs)
+
+    def other_folds(self) -> dict[str, tuple[Fold, ...]]:
         """The same folds under the other click models that can be fitted, by what they are called.
 
-        Args:
-            pairs: of the folds. A model that cannot be fitted to each part, or did not converge, is
-                left out.
+        A model that cannot be fitted to each part, or did not converge, is left out.
         """
-        found = {}
+        found, parts = {}, dict.fromkeys(fit for fit, _ in self.pairs)
         for kind in AFFINE:
-            chosen = [self.models.get(fit) for fit, _ in pairs]
-            if all(one is not None and one.name == kind.name for one in chosen):
+            if all(self._is_chosen(kind, fit) for fit in parts):
                 continue
-            models = {fit: self._fitted(kind(), fit) for fit, _ in pairs}
+            models = {fit: self._fitted(kind, fit) for fit in parts}
             if all(model is not None for model in models.values()):
-                folds = (self._other_fold(pair, models[pair[0]]) for pair in pairs)
+                folds = (self._other_fold(pair, models[pair[0]]) for pair in self.pairs)
                 found[f"{kind.name}, fitted"] = tuple(folds)
         return found
 
-    def _fitted(self, model: AffineModel, split: str) -> AffineModel | None:
+    def _is_chosen(self, kind: type[AffineModel], split: str) -> bool:
+        chosen = self.models.get(split)
+        return chosen is not None and chosen.name == kind.name
+
+    def _fitted(self, kind: type[AffineModel], split: str) -> ClickModel | None:
+        """Fitted to the clicks of a part; None if that cannot be done."""
+        if self._is_chosen(kind, split):
+            return self.models[split]
+        model = kind()
         try:
             parameters = model.fit(self.statistics[split])
         except CltrError:
@@ -120,10 +131,11 @@ class FoldMaker:
         """Parts of the log under a click model."""
         affine = model.require_affine(self.experiment.config.top_k)
         logging, first = self.experiment.logging, self.experiment.dataset.splits
+        units = self._units_of(data, affine)
         return [
             LogPart(
                 split,
-                self._units_of(split, data[split], affine),
+                units[split],
                 data[split].statistics,
                 data[split].exposure,
                 logging[split],
@@ -134,12 +146,16 @@ class FoldMaker:
             for split in splits
         ]
 
-    def _units_of(self, split: str, data: ClickData, affine: Affine) -> Units:
-        """Read once, and looked at under any click model."""
-        if split not in self._units:
-            sessions = None if data.sessions is None else data.sessions()
-            self._units[split] = units_of(data.statistics, sessions, affine)
-        return self._units[split].under(affine)
+    def _units_of(self, data: Mapping[str, ClickData], affine: Affine) -> dict[str, Units]:
+        """Of the parts that are used; read once, and looked at under any click model."""
+        if not self._units:
+            used = dict.fromkeys(split for pair in self.pairs for split in pair)
+            parts = {split: (data[split].statistics, data[split].sessions) for split in used}
+            self._units = read_units(
+                {split: (counts, read and read()) for split, (counts, read) in parts.items()},
+                affine,
+            )
+        return {split: units.under(affine) for split, units in self._units.items()}
 
     def observe(self, model: ClickModel) -> dict[str, ClickData]:
         """Clicks with the exposure that production gave under a click model."""

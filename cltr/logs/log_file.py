@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +311,14 @@ def shape_of(path: Path) -> tuple[int, bool]:
 
 def has_sessions(path: Path) -> bool:
     """Whether the log keeps the interactions themselves."""
+    found = path.stat() if path.exists() else None
+    return _keeps_sessions(path, found and (found.st_mtime_ns, found.st_size, found.st_ino))
+
+
+@lru_cache(maxsize=16)
+def _keeps_sessions(path: Path, version: tuple[int, ...] | None) -> bool:
+    """The same, once for each version of a file."""
+    del version
     with _open(path) as file:
         return all(f"{split}/sessions" in file for split in LOGGED_SPLITS)
 

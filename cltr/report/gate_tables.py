@@ -17,8 +17,8 @@ BOUNDS = {
 def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """All candidates by all estimators, references below."""
     yield Text(
-        f"Estimated from {result['n_interactions']:,} held-out interactions "
-        f"(independent units: {result['units']}); values are {_metric(result)} a request",
+        f"Estimated from {result['n_interactions']:,} held-out interactions; values are "
+        f"{_metric(result)} a request",
         style="italic",
     )
     for one in (*result["candidates"], *result["references"]):
@@ -30,9 +30,30 @@ def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         f"click model ({result['click_model']}).",
         style="dim",
     )
+    yield from _independence(result["independent"])
     yield from _health(result["checks"])
     for assumption in result["assumptions"]:
         yield Text(f"assumed: {assumption}", style="dim")
+
+
+def _independence(found: Mapping[str, Any]) -> Iterator[Text]:
+    """What the two standard errors mean."""
+    same = (
+        " The training clicks are on the same queries, so the error for new queries is right only "
+        "for a candidate that was made without clicks on them."
+    )
+    yield Text(
+        f"Standard errors: for these queries, {found['these_queries']} are independent "
+        f"({found['n_these_queries']:,} of them); for new queries, queries are "
+        f"({found['n_new_queries']:,} of them).{same if found['same_queries_in_training'] else ''}",
+        style="dim",
+    )
+    if found["one_query_dominates"]:
+        yield Text(
+            f"One query has {found['largest_query_share']:.0%} of the held-out interactions, so "
+            "the error for new queries is not reliable.",
+            style="yellow",
+        )
 
 
 def _metric(result: Mapping[str, Any]) -> str:
@@ -125,5 +146,6 @@ def verdict_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     )
     for note in result["notes"]:
         yield Text(note, style="yellow")
+    yield from _independence(result["independent"])
     for assumption in result["assumptions"]:
         yield Text(f"assumed: {assumption}", style="dim")

@@ -146,3 +146,35 @@ def test_a_canary_is_judged(cltr, log, scores, here, refused):
 
 def test_a_canary_needs_the_log_of_production(refused):
     assert "no log; give the one" in refused("gate", "x.csv", "--canary", "c.csv", code=2)
+
+
+@pytest.fixture
+def users(here):
+    """A log of a few hundred users, each with several requests."""
+    rng = np.random.default_rng(0)
+    lines = ["session,query,document,position,click,score,user"]
+    for i in range(3000):
+        query, user = rng.integers(10), rng.integers(300)
+        for rank, one in enumerate(rng.permutation(4)[:3], start=1):
+            click = int(rng.random() < (one + 1) / 5 / rank)
+            lines.append(f"s{i},q{query},d{one},{rank},{click},0,u{user}")
+    (here / "rows.csv").write_text("\n".join(lines) + "\n")
+    return ["rows.csv", "--score-column", "score", "--user-column", "user", "--sessions"]
+
+
+def test_users_are_independent_where_they_are_known(cltr, users):
+    assert cltr("ingest", *users, "--split-by", "user", "--out", "log.h5").exit_code == 0
+    found = result(cltr("gate", "production", *JUDGING, "--json"))
+    assert found["independent"]["these_queries"] == "users"
+    assert found["independent"]["n_these_queries"] < 100
+    assert found["independent"]["same_queries_in_training"]
+    assert not any("--split-by user" in note for note in found["assumptions"])
+    shown = " ".join(cltr("evaluate", "production", *JUDGING).stdout.split())
+    assert "for these queries, users are independent" in shown
+    assert "for new queries, queries are (10 of them)" in shown
+
+
+def test_users_in_both_parts_are_told(cltr, users):
+    assert cltr("ingest", *users, "--out", "log.h5").exit_code == 0
+    shown = " ".join(cltr("gate", "production", *JUDGING).stdout.split())
+    assert "of the held-out interactions are of users whose other clicks" in shown
