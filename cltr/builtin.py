@@ -47,6 +47,7 @@ def cltr_log_readers() -> list[type[Any]]:
     from cltr.logs.event_reader import EventReader
     from cltr.logs.ga4_format import Ga4Reader
     from cltr.logs.list_reader import ListReader
+    from cltr.logs.portable.counts_reader import CountsReader
     from cltr.logs.published_formats import OpenBanditReader, UbiReader
     from cltr.logs.readers import LongReader
     from cltr.logs.served_format import ServedReader
@@ -59,6 +60,7 @@ def cltr_log_readers() -> list[type[Any]]:
         Ga4Reader,
         OpenBanditReader,
         ServedReader,
+        CountsReader,
     ]
 
 

@@ -3,10 +3,12 @@
 import inspect
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cltr.api.log import Log
 from cltr.api.progress import share_progress
@@ -50,6 +52,8 @@ def ingest(
     data_out: FileName | None = None,
     missing: str = "refuse",
     memory: str = "",
+    engine: Literal["duckdb", "spark"] = "duckdb",
+    master: str = "",
     progress: bool | None = None,
     **reader: Any,
 ) -> Log:
@@ -81,25 +85,23 @@ def ingest(
         data_out: the data set file to write from them.
         missing: what to do about missing features: ``refuse``, ``zero`` or ``mean``.
         memory: most memory to use, such as ``4GB``; half of the machine's by default.
+        engine: what reads and counts the log: ``duckdb`` here, or ``spark`` where it lives; then
+            ``source`` names tables of Spark, or files that Spark can read.
+        master: Spark's master, such as ``spark://host:7077``; Spark's own choice by default.
         progress: show bars; by default in a terminal.
         reader: options of the format, such as ``query_column="q"``; ``cltr plugins long`` lists
             them.
     """
     given = dict(locals())
+    if engine != "duckdb":
+        return _ingest_elsewhere(given, reader)
+    if master:
+        raise UsageError("--master: is for --engine spark")
     with as_files(source, valid, test, production) as (paths, for_valid, for_test, scores):
         if any(path.suffix == ".h5" for path in paths):
             return Log(out, report=_merge(paths, Path(out), given))
         chosen = build("log-reader", Choice(name=format, **reader), owner=format)
-        options = IngestOptions(
-            top_k=top_k or 0,
-            split=Split(
-                valid_share, split_by, seed, test_share, str(valid_from or ""), str(test_from or "")
-            ),
-            window=Window(str(start or ""), str(until or "")),
-            actions=parse_actions(flat(on)),
-            sessions=sessions,
-            memory=memory,
-        )
+        options = _options(given)
         origin = LogSource(paths, chosen, for_valid, next(iter(scores), None), for_test)
         with share_progress(progress) as bars, _beside(data_out, [*paths, out]) as place:
             notes = _make_dataset(paths, given | {"data_out": place}, reader, bars)
@@ -107,6 +109,76 @@ def ingest(
             report = ingest_log(origin, Path(out), dataset=dataset, options=options, progress=bars)
     report["notes"] = [*notes, *report["notes"]]
     return Log(out, report=report)
+
+
+def _options(given: Mapping[str, Any]) -> IngestOptions:
+    """How a log is taken in, from the arguments of :func:`ingest`."""
+    times = {key: str(given[key] or "") for key in ("valid_from", "test_from", "start", "until")}
+    return IngestOptions(
+        top_k=given["top_k"] or 0,
+        split=Split(
+            given["valid_share"],
+            given["split_by"],
+            given["seed"],
+            given["test_share"],
+            times["valid_from"],
+            times["test_from"],
+        ),
+        window=Window(times["start"], times["until"]),
+        actions=parse_actions(flat(given["on"])),
+        sessions=given["sessions"],
+        memory=given["memory"],
+    )
+
+
+def _ingest_elsewhere(given: Mapping[str, Any], reader: Mapping[str, Any]) -> Log:
+    """Count a log by Spark, and write what comes home."""
+    if given["engine"] != "spark":
+        raise UsageError(f"--engine {given['engine']}: expected duckdb or spark")
+    for name in ("valid", "test", "feature_columns", "data_out"):
+        if given[name]:
+            flag = "--feature-column" if name == "feature_columns" else f"--{name}"
+            raise UsageError(f"{flag.replace('_', '-')}: is not for --engine spark")
+    from cltr.logs.remote_counts import counted_by_spark
+
+    source, out = given["source"], Path(given["out"])
+    tables = [str(source)] if isinstance(source, str | os.PathLike) else [str(s) for s in source]
+    chosen = build("log-reader", Choice(name=given["format"], **reader), owner=given["format"])
+    options = _options(given)
+    dataset = dataset_of(given["data"])
+    began = time.perf_counter()
+    with as_files(given["production"]) as (scores,), share_progress(given["progress"]) as bars:
+        bars("counting", 0.0)
+        with counted_by_spark(tables, chosen, options, master=given["master"]) as origin:
+            bars("counting", 1.0)
+            scored = replace(origin, production=next(iter(scores), None))
+            report = ingest_log(scored, out, dataset=dataset, options=options, progress=bars)
+    report["seconds"] = round(time.perf_counter() - began, 3)
+    return Log(out, report=report)
+
+
+def ingest_sql(table: str, *, dialect: str, format: str = "long", **options: Any) -> str:
+    """The query with which another engine cleans, checks, splits and counts a log.
+
+    What it gives, as Parquet, is read by ``cltr.ingest(file, format="counts", out=...)``. Columns
+    that are not named have the names of their roles: query, document, position, click, session.
+
+    Args:
+        table: its name in that engine.
+        dialect: ``spark``, ``bigquery``, ``snowflake`` or ``trino``.
+        format: how the table is laid out: ``long``, with a row for each document shown.
+        options: of the split, of times, and of columns, as those of :func:`ingest`.
+    """
+    from cltr.logs.portable.dialects import DIALECTS
+    from cltr.logs.remote_counts import emitted
+
+    if dialect not in DIALECTS:
+        raise UsageError(f"--emit-sql {dialect}: expected {', '.join(DIALECTS)}")
+    known = inspect.signature(ingest).parameters
+    given = {name: one.default for name, one in known.items()} | options
+    reader = {name: value for name, value in options.items() if name not in known}
+    chosen = build("log-reader", Choice(name=format, **reader), owner=format)
+    return emitted(table, dialect, chosen, _options(given))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cltr.cli.common.options import Count, key_values, shared, warn_about_plugins
+from cltr.errors import UsageError
 
 COLUMNS = {
     "query": "The query, or its id.",
@@ -40,11 +41,14 @@ Examples:
   cltr ingest ubi_queries.jsonl ubi_events.jsonl --format ubi --out log.h5
   cltr ingest men.csv --format open-bandit --out log.h5
   cltr ingest monday.h5 tuesday.h5 --out days.h5
+  cltr ingest shop.clicks --engine spark --master spark://host:7077 --out log.h5
+  cltr ingest shop.clicks --emit-sql bigquery > count.sql
+  cltr ingest counts.parquet --format counts --out log.h5
   cltr ingest clicks.parquet --feature-column 'bm25*' --data-out data.h5 --out log.h5
   cltr ingest clicks.parquet --data data.h5 --production scores.parquet --out log.h5""",
 )
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Log file to write.")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--out", type=click.Path(path_type=Path), help="Log file to write.  [required]")
 @click.option(
     "--format", "format_", metavar="NAME", default="long", help="How it is laid out.  [long]"
 )
@@ -163,12 +167,27 @@ Examples:
     help="Keep, drop or refuse a problem, such as gaps=drop or all=refuse; may be repeated.",
 )
 @click.option("--sessions", is_flag=True, help="Keep the interactions, not only their counts.")
+@click.option(
+    "--engine",
+    type=click.Choice(["duckdb", "spark"]),
+    default="duckdb",
+    show_default=True,
+    help="What counts the log: duckdb here, or Spark where the log lives; then PATHS are its "
+    "tables, or files that it can read.",
+)
+@click.option("--master", default="", metavar="URL", help="Spark's master.  [Spark's own choice]")
+@click.option(
+    "--emit-sql",
+    type=click.Choice(["spark", "bigquery", "snowflake", "trino"]),
+    help="Print the query that counts the table PATHS there; --format counts reads its result.",
+)
 @click.option("--memory", metavar="SIZE", default="", help="Most memory to use.  [half of it]")
 @shared
 def command(
-    paths: tuple[Path, ...],
-    out: Path,
+    paths: tuple[str, ...],
+    out: Path | None,
     format_: str,
+    emit_sql: str | None,
     assignments: tuple[str, ...],
     as_json: bool,
     verbose: bool,
@@ -186,11 +205,16 @@ def command(
     """
     del verbose
     warn_about_plugins()
-    from cltr.api.ingest import ingest
+    from cltr.api.ingest import ingest, ingest_sql
     from cltr.cli.common.output import show
     from cltr.report.log_tables import ingested_tables
 
     reader = _reader_options(flags, assignments)
+    if emit_sql is not None:
+        click.echo(ingest_sql(_one(paths), dialect=emit_sql, **_asked(flags, format_), **reader))
+        return
+    if out is None:
+        raise UsageError("--out: name the log file to write")
     parts: dict[str, Any] = {part: flags.pop(part) or None for part in ("valid", "test")}
     found = ingest(
         paths,
@@ -203,6 +227,23 @@ def command(
         **reader,
     )
     show(found.report, ingested_tables(found.report), as_json=as_json)
+
+
+def _one(paths: tuple[str, ...]) -> str:
+    if len(paths) > 1:
+        raise UsageError("--emit-sql: give one table; make a view of several")
+    return paths[0]
+
+
+def _asked(flags: dict[str, Any], format_: str) -> dict[str, Any]:
+    """What a query can do of the options; others are refused."""
+    unusable = ("data", "production", "valid", "test", "feature_columns", "data_out")
+    for name in unusable:
+        if flags.get(name):
+            raise UsageError(f"--{name.replace('_', '-')}: is for --format counts, not --emit-sql")
+    names = ("valid_share", "test_share", "split_by", "valid_from", "test_from", "start", "until")
+    asked = {name: flags[name] for name in (*names, "seed", "top_k", "sessions")}
+    return asked | {"on": flags["actions"], "format": format_}
 
 
 def _reader_options(flags: dict[str, Any], assignments: tuple[str, ...]) -> dict[str, Any]:

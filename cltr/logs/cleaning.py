@@ -1,5 +1,7 @@
 """Rows of a log put in order, and cleaned, where counting shows that they need it."""
 
+from collections.abc import Callable
+
 from cltr.logs.id_coding import Tally
 from cltr.logs.problems import DROP
 from cltr.logs.sql_expressions import CLICKED
@@ -67,17 +69,28 @@ def _merge_repeated_rows(tally: Tally, total: int) -> None:
             f"SELECT coalesce(sum(n - 1), 0) FROM (SELECT count(*) AS n {rows} "
             f'AND "time" % 86400 <> 0 GROUP BY {same}, "time")'
         )[0]
+    where = f"count(*) > count(DISTINCT (pair, rank, {CLICKED}))"
+    report_repeated_rows(
+        tally, repeated, sure, of=total, example=lambda: example(tally, where, tally.table)
+    )
+
+
+def report_repeated_rows(
+    tally: Tally, repeated: int, sure: int, *, of: int, example: Callable[[], str]
+) -> None:
+    """Count rows that repeat others; those that agree in time too surely do, and are no reason.
+
+    Args:
+        tally: whose problems.
+        repeated: such rows.
+        sure: those of them that agree in time too.
+        of: rows in all.
+        example: says where one of them is.
+    """
     if tally.problems.action("repeated-rows") == DROP:
         tally.problems.found("repeated-rows", sure)
         repeated -= sure
-    where = f"count(*) > count(DISTINCT (pair, rank, {CLICKED}))"
-    tally.problems.found(
-        "repeated-rows",
-        repeated,
-        of=total,
-        example=lambda: example(tally, where, tally.table),
-        hint=tally.cause,
-    )
+    tally.problems.found("repeated-rows", repeated, of=of, example=example, hint=tally.cause)
 
 
 def _leave_out_conflicts(tally: Tally) -> None:

@@ -129,6 +129,8 @@ def count_rows(tally: Tally, places: Places) -> RowCounts:
     """Statistics of a coded log; it is sorted or cleaned first if it must be."""
     from cltr.kernels import counting as kernel
 
+    if tally.elsewhere is not None:
+        return tally.elsewhere.count(places)
     counted = _count(tally, places)
     if not tally.has_sessions:
         return counted

@@ -23,7 +23,7 @@ Digests = NDArray[np.uint64]
 
 def digests_of(tally: "Tally") -> tuple[Digests | None, str]:
     """The smallest digests of a counted log in order, and what they are made of."""
-    if not tally.has_sessions:
+    if not tally.has_sessions or tally.elsewhere is not None:
         return None, ""
     found = arrays(
         tally.connection,

@@ -8,23 +8,40 @@ Nothing rests on luck: two pairs that share a hash are noticed, and all is coded
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cltr.errors import DataError, UsageError
 from cltr.files.table_files import OnShare, quoted, run, silent
 from cltr.logs.problems import DROP, Problems
 from cltr.logs.splitting import FILE_PART, Split
-from cltr.logs.sql_expressions import UNKNOWN, are_dates, click_state, seconds, whole_number
+from cltr.logs.sql_expressions import (
+    UNKNOWN,
+    are_dates,
+    click_state,
+    rank_code,
+    seconds,
+    whole_number,
+)
 from cltr.logs.time_windows import Window, place_in_time
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
+    from cltr.logs.counting import Places, RowCounts
+
 MOST_RANKS = 1000
 REQUIRED = ("query", "document", "position", "click")
-NOWHERE, BEFORE, ZERO = 0, -1, -2
-"""Ranks of rows without a position, with one that makes no sense, and with one too low by 1."""
 _MOST_SALTS = 8
+
+
+class Elsewhere(Protocol):
+    """A log that was counted by another engine."""
+
+    def count(self, places: "Places") -> "RowCounts":
+        """Its counts, on some documents."""
+
+    def summarise(self, by_query: bool) -> dict[str, Any]:
+        """What is worth knowing of its interactions beyond their counts."""
 
 
 @dataclass
@@ -54,6 +71,8 @@ class Tally:
     """Whether times are numbers such as 20240131."""
     cuts: Mapping[str, float] = field(default_factory=dict)
     """First times of validation and test, where the split is by time."""
+    elsewhere: "Elsewhere | None" = None
+    """What knows the counts of a log whose rows are not here."""
     table: str = "coded"
     """Where rows are counted: as they came, sorted, or cleaned."""
 
@@ -114,7 +133,8 @@ class Tally:
             self.code_anew()
             return
         self._define_coded()
-        self._choose_ranks()
+        deepest = self.row("SELECT max(rank) FROM coded")[0]
+        self.choose_ranks(deepest, named=bool(self.row("SELECT count(*) FROM names")[0]))
         place_in_time(self)
 
     def _define_coded(self) -> None:
@@ -122,9 +142,8 @@ class Tally:
         self.run(
             "reading",
             f"CREATE OR REPLACE {'TABLE' if self.keeps_rows else 'TEMP VIEW'} coded AS "
-            f"SELECT pair, key, CASE WHEN rank IS NULL THEN {NOWHERE} WHEN rank = 0 THEN {ZERO} "
-            f"WHEN rank < 1 THEN {BEFORE} WHEN rank > 32767 THEN 32767 ELSE rank END::SMALLINT "
-            f"AS rank, state::UTINYINT AS state, part::UTINYINT AS part{listed} FROM rows",
+            f"SELECT pair, key, {rank_code('rank')}::SMALLINT AS rank, state::UTINYINT AS state, "
+            f"part::UTINYINT AS part{listed} FROM rows",
         )
 
     def code_anew(self) -> None:
@@ -173,12 +192,16 @@ class Tally:
         given = self.split.drawn(self.columns, more=", rowid" if self.numbered else "")
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW rows AS SELECT {listed} FROM {given}")
 
-    def _choose_ranks(self) -> None:
-        """As many as there are, or as one asked for."""
-        deepest = self.row("SELECT max(rank) FROM coded")[0]
+    def choose_ranks(self, deepest: int | None, *, named: bool) -> None:
+        """As many as there are, or as one asked for.
+
+        Args:
+            deepest: the last rank; None if there are no rows.
+            named: whether some row has a query and a document.
+        """
         if deepest is None:
             raise DataError(f"{self.problems.where}: the log is empty")
-        if not self.row("SELECT count(*) FROM names")[0]:
+        if not named:
             raise DataError(f"{self.problems.where}: no row has a query and a document")
         if not self.top_k and deepest > MOST_RANKS:
             raise DataError(

@@ -4,7 +4,7 @@ Nothing is dropped silently: every problem is counted, and dropped, kept or refu
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,8 @@ from cltr.logs.log_file import COMPUTED, LogFile, write_log, write_sessions
 from cltr.logs.log_lists import shared_splits
 from cltr.logs.log_report import report
 from cltr.logs.logged_chances import logged_chances
+from cltr.logs.portable.counts_reader import CountsReader
+from cltr.logs.portable.home import Asked, open_counts
 from cltr.logs.problems import Problems
 from cltr.logs.readers import LongReader
 from cltr.logs.score_files import create_scores, match_scores
@@ -71,6 +73,16 @@ class IngestOptions:
 
 
 @dataclass(frozen=True)
+class Brought:
+    """A table of counts that another engine made."""
+
+    counts: Any
+    """A table of Arrow; see :mod:`cltr.logs.portable.counted_table`."""
+    cause: Callable[[], str] = lambda: ""
+    """Says why rows contradict each other."""
+
+
+@dataclass(frozen=True)
 class LogSource:
     """Where a log comes from."""
 
@@ -82,10 +94,14 @@ class LogSource:
     """A file with production's scores."""
     test: Sequence[Path] = ()
     """Files with test interactions; else some are split off, unless validation files are given."""
+    brought: "Brought | None" = None
+    """What another engine counted; then paths are the names of its tables."""
 
     @property
     def files(self) -> list[Path]:
         """All files with interactions, folders expanded."""
+        if self.brought is not None:
+            return [*self.paths]
         return expand([*self.paths, *self.valid, *self.test])
 
 
@@ -149,6 +165,8 @@ def code(
     connection: "Connection", source: LogSource, options: IngestOptions, progress: OnShare = silent
 ) -> Tally:
     """Read a log; its tables are then in the connection."""
+    if source.brought is not None or isinstance(source.reader, CountsReader):
+        return _code_counts(connection, source, options)
     parts = (source.paths, source.valid, source.test)
     queries = {
         number: source.reader.select(connection, list(paths))
@@ -183,6 +201,21 @@ def code(
     )
     tally.code()
     return tally
+
+
+def _code_counts(connection: "Connection", source: LogSource, options: IngestOptions) -> Tally:
+    """The same of a log that another engine counted."""
+    if options.sessions or source.valid or source.test:
+        flag = "--sessions" if options.sessions else "--valid" if source.valid else "--test"
+        raise UsageError(f"{flag}: needs the interactions; counts alone are here")
+    asked = Asked(options.split, options.window, options.actions, options.top_k)
+    where = str(source.paths[0])
+    if source.brought is None:
+        table = source.reader.select(connection, list(source.paths))
+        return open_counts(connection, table, asked, where=where)
+    connection.register("brought", source.brought.counts)
+    cause = source.brought.cause
+    return open_counts(connection, "SELECT * FROM brought", asked, where=where, cause=cause)
 
 
 def _cause(connection: "Connection", source: LogSource) -> str:

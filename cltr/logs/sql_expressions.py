@@ -38,6 +38,18 @@ def whole_number(expression: str, kind: str, *, first: int = 1) -> str:
     )
 
 
+NOWHERE, BEFORE, ZERO = 0, -1, -2
+"""Ranks of rows without a position, with one that makes no sense, and with one too low by 1."""
+
+
+def rank_code(rank: str) -> str:
+    """A position as it is counted: small, and with a number for each way to make no sense."""
+    return (
+        f"CASE WHEN {rank} IS NULL THEN {NOWHERE} WHEN {rank} = 0 THEN {ZERO} "
+        f"WHEN {rank} < 1 THEN {BEFORE} WHEN {rank} > 32767 THEN 32767 ELSE {rank} END"
+    )
+
+
 NO_CLICK, CLICK, CLICKS, UNKNOWN = range(4)
 """What an impression led to: nothing, a click, several, or something that cannot be told."""
 CLICKED = f"state IN ({CLICK}, {CLICKS})"

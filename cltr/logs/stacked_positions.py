@@ -9,11 +9,13 @@ import math
 from typing import TYPE_CHECKING
 
 from cltr.errors import DataError
+from cltr.files.table_files import columns_of, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-BLOCK = '"number of the block"'
+_BLOCK = "number of the block"
+BLOCK = quoted(_BLOCK)
 
 
 def stack(
@@ -37,7 +39,9 @@ def stack(
     """
     first = _first(connection, table, BLOCK, block, where)
     shift = "" if place is None else f" + {1 - _first(connection, table, 'position', place, where)}"
-    given = f'SELECT * REPLACE ("position"{shift} AS "position") FROM ({table})'
+    others = [quoted(n) for n in columns_of(connection, table) if n not in ("position", _BLOCK)]
+    listed = ", ".join(others)
+    given = f'SELECT {listed}, {BLOCK}, "position"{shift} AS "position" FROM ({table})'
     whole = '"session", "query"' if sessions else '"query"'
     usual = _usual(connection, given, f"{whole}, {BLOCK}")
     same = f"OVER (PARTITION BY {whole})"
@@ -50,7 +54,7 @@ def stack(
         f'CASE WHEN {BLOCK} IS NULL OR "position" < 1 THEN least("position", {BLOCK}) '
         f'ELSE ({BLOCK} - {first}) * ({length}) + "position" END'
     )
-    return f'SELECT * EXCLUDE ({BLOCK}) REPLACE (({stacked})::BIGINT AS "position") FROM ({given})'
+    return f'SELECT {listed}, ({stacked})::BIGINT AS "position" FROM ({given})'
 
 
 def _first(connection: "Connection", table: str, column: str, name: str, where: str) -> int:

@@ -19,7 +19,6 @@ def summarise(tally: Tally, found: Assembled) -> dict[str, Any]:
     from cltr.kernels import counting as kernel
 
     counted = found.counted
-    _create_parts(tally, found)
     summary: dict[str, Any] = {}
     if tally.has_sessions:
         summary["lengths"] = _histogram(counted.lengths)
@@ -29,6 +28,9 @@ def summarise(tally: Tally, found: Assembled) -> dict[str, Any]:
             "short": counted.of(kernel.SHORT),
             "short_that_end_with_a_click": counted.of(kernel.SHORT_CLICKED),
         }
+    if tally.elsewhere is not None:
+        return summary | tally.elsewhere.summarise(not found.places.shared)
+    _create_parts(tally, found)
     if "user" in tally.columns and tally.has_sessions:
         summary["users"] = _users(tally, by_query=not found.places.shared)
     if "time" in tally.columns:

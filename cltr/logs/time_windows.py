@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cltr.errors import DataError, UsageError
 from cltr.files.table_files import text
-from cltr.logs.problems import DROP
+from cltr.logs.problems import DROP, KEEP
 from cltr.logs.sql_expressions import seconds
 
 if TYPE_CHECKING:
@@ -55,23 +55,30 @@ def place_in_time(tally: "Tally") -> None:
 
 
 def _check_times(tally: "Tally", *, needed: bool) -> None:
-    """Times that cannot be read are counted; none at all matter only where they are needed."""
     readable, total = tally.row('SELECT count("time"), count(*) FROM coded WHERE pair <> 0')
+    if report_times(tally, readable, total, needed=needed) == DROP and readable < total:
+        tally.connection.execute(
+            'CREATE OR REPLACE TABLE coded AS SELECT * FROM coded WHERE "time" IS NOT NULL'
+        )
+
+
+def report_times(tally: "Tally", readable: int, total: int, *, needed: bool) -> str:
+    """Count times that cannot be read; none at all matter only where they are needed.
+
+    Returns:
+        What to do about them.
+    """
     if not readable and not needed:
-        return
+        return KEEP
     if not readable:
         raise DataError(f"{tally.problems.where}: no time can be read; {_EXPECTED}")
-    action = tally.problems.found(
+    return tally.problems.found(
         "unreadable-times",
         total - readable,
         of=total,
         example=lambda: _unreadable(tally),
         hint=lambda: _EXPECTED,
     )
-    if action == DROP and readable < total:
-        tally.connection.execute(
-            'CREATE OR REPLACE TABLE coded AS SELECT * FROM coded WHERE "time" IS NOT NULL'
-        )
 
 
 _EXPECTED = (
@@ -98,7 +105,12 @@ def _cut_window(tally: "Tally") -> None:
     if tally.window.stop:
         bounds.append(f"began < {instant(tally.window.stop, '--until', dates=dates)!r}")
     tally.connection.execute(f"DELETE FROM times WHERE ({' AND '.join(bounds)}) IS NOT true")
-    if not tally.row("SELECT count(*) FROM times")[0]:
+    check_window(tally, tally.row("SELECT count(*) FROM times")[0])
+
+
+def check_window(tally: "Tally", kept: int) -> None:
+    """Refuse a window without interactions."""
+    if not kept:
         raise DataError(f"{tally.problems.where}: nothing was logged between --from and --until")
 
 
@@ -158,17 +170,13 @@ def _cuts(tally: "Tally") -> tuple[float, float | None]:
         "FROM times WHERE part <> 2 AND began IS NOT NULL GROUP BY began) "
         "WINDOW by_time AS (ORDER BY began)"
     )
-    shares = (1 - split.share - split.tested - _ROUND, 1 - split.tested - _ROUND)
+    shares = (1 - split.share - split.tested - ROUND, 1 - split.tested - ROUND)
     steps, early, late = tally.row(
         "SELECT count(*), "
         + ", ".join(f"min(number) FILTER (share >= {share!r})" for share in shares)
         + " FROM steps"
     )
-    if steps < 2 or (steps < 3 and split.test_share):
-        raise DataError(
-            f"{tally.problems.where}: there {'is' if steps == 1 else 'are'} only {steps} different "
-            f"time{'s' * (steps != 1)} in the log, too few to split by time; use another --split-by"
-        )
+    check_steps(tally, steps)
     tested = bool(split.tested) and steps >= 3
     early = min(early, steps - 2 - tested)
     numbers = [early + 1] + ([max(early + 2, min(late + 1, steps - 1))] if tested else [])
@@ -176,4 +184,13 @@ def _cuts(tally: "Tally") -> tuple[float, float | None]:
     return float(began[0]), float(began[1]) if tested else None
 
 
-_ROUND = 1e-12
+def check_steps(tally: "Tally", steps: int) -> None:
+    """Refuse to split by time where there are too few different times."""
+    if steps < 2 or (steps < 3 and tally.split.test_share):
+        raise DataError(
+            f"{tally.problems.where}: there {'is' if steps == 1 else 'are'} only {steps} different "
+            f"time{'s' * (steps != 1)} in the log, too few to split by time; use another --split-by"
+        )
+
+
+ROUND = 1e-12

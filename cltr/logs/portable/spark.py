@@ -1,0 +1,154 @@
+"""Statements run by Spark, where the log lives."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from cltr.errors import DataError, UsageError
+from cltr.files.table_files import KINDS, quoted
+from cltr.logs.portable.counted_table import RESULT
+from cltr.logs.portable.dialects import translate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_KEPT = ("coded", "judged", "counted")
+"""Tables that several others are made of: Spark keeps them, in memory or on disk."""
+_TYPES = {
+    "string": "VARCHAR",
+    "bigint": "BIGINT",
+    "int": "INTEGER",
+    "smallint": "SMALLINT",
+    "tinyint": "TINYINT",
+    "double": "DOUBLE",
+    "float": "FLOAT",
+    "boolean": "BOOLEAN",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "timestamp_ntz": "TIMESTAMP",
+    "date": "DATE",
+}
+"""Spark's types, as duckdb names them."""
+_FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "parquet": ("parquet", {}),
+    "json": ("json", {"primitivesAsString": True}),
+    "csv": ("csv", {"header": True}),
+    "tsv": ("csv", {"header": True, "sep": "\t"}),
+}
+"""How Spark reads kinds of files; text stays text, as duckdb reads it."""
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+class SparkEngine:
+    """A session of Spark with a log; as a connection, it answers duckdb's SQL."""
+
+    def __init__(self, master: str = "") -> None:
+        self._session, self._kept = _session(master), list[Any]()
+        self._found: list[tuple[Any, ...]] = []
+
+    def open(self, tables: Sequence[str]) -> str:
+        """A query for all rows of some tables or files."""
+        frames = [self._read(table) for table in tables]
+        whole = frames[0]
+        for frame in frames[1:]:
+            whole = whole.unionByName(frame, allowMissingColumns=True)
+        whole.createOrReplaceTempView("cltr_source")
+        return "SELECT * FROM cltr_source"
+
+    def _read(self, table: str) -> "DataFrame":
+        from pyspark.errors import PySparkException
+
+        ending = next((end for end in KINDS if table.removesuffix(".gz").endswith(end)), "")
+        kind = KINDS.get(ending, "parquet" if "/" in table else "")
+        form, options = _FORMS.get(kind, ("", {}))
+        try:
+            if not kind:
+                return self._session.table(table)
+            return self._session.read.options(**options).format(form).load(table)
+        except PySparkException as error:
+            raise DataError(f"{table}: {_first_line(error)}") from error
+
+    def columns(self, sql: str) -> dict[str, str]:
+        """Names and types of a query's columns, as duckdb names them."""
+        found = self._session.sql(translate(sql, "spark")).dtypes
+        return {name: _TYPES.get(kind, kind.upper()) for name, kind in found}
+
+    def execute(self, sql: str) -> "SparkEngine":
+        """Ask something, as a connection of duckdb would; the answer is small."""
+        if sql.startswith("DESCRIBE "):
+            self._found = list(self.columns(sql.removeprefix("DESCRIBE ")).items())
+        else:
+            rows = self._session.sql(translate(sql, "spark")).collect()
+            self._found = [tuple(row) for row in rows]
+        return self
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The answer."""
+        return self._found
+
+    def define(self, name: str, sql: str) -> None:
+        """A query by name, for later ones."""
+        frame = self._session.sql(translate(sql, "spark"))
+        if name in _KEPT:
+            frame = frame.persist()
+            self._kept.append(frame)
+        frame.createOrReplaceTempView(name)
+
+    def run(self, statements: Mapping[str, str]) -> Any:
+        """Run all, and bring the last one home as a table of Arrow."""
+        from pyspark.errors import PySparkException
+
+        try:
+            for name, sql in statements.items():
+                if name != RESULT:
+                    self.define(name, sql)
+            return self.fetch(statements[RESULT])
+        except PySparkException as error:
+            raise DataError(f"Spark: {_first_line(error)}") from error
+
+    def fetch(self, sql: str) -> Any:
+        """The rows of a query, brought home as a table of Arrow."""
+        return self._session.sql(translate(sql, "spark")).toArrow()
+
+    def close(self) -> None:
+        """Let go of what was kept; the session stays, since others may use it."""
+        with suppress(Exception):  # a session that died has nothing to let go of
+            for frame in self._kept:
+                frame.unpersist()
+
+
+def _session(master: str) -> "SparkSession":
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as error:
+        raise UsageError("--engine spark needs Spark: pip install 'cltr[spark]'") from error
+    builder = SparkSession.builder.appName("cltr ingest")
+    if master:
+        builder = builder.master(master)
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # errors are told below
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    for name, value in _SETTINGS.items():
+        session.conf.set(name, value)
+    return session
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def check_ids(columns: Mapping[str, str], where: str) -> None:
+    """Refuse ids of which engines make different text."""
+    for role in ("query", "document", "session", "user"):
+        kind = columns.get(role, "VARCHAR")
+        if kind not in ("VARCHAR", "BIGINT", "INTEGER", "SMALLINT", "TINYINT"):
+            raise DataError(
+                f"{where}: the {role} is of type {kind}; with --engine spark ids are text or whole "
+                f"numbers; cast {quoted(role)} in a view first"
+            )
