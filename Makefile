@@ -16,7 +16,7 @@ PARALLEL := -n $(WORKERS) --dist worksteal -p no:benchmark --ignore=tests/benchm
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench science docs clean
+.PHONY: help demo test lint bench science docs release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ science: $(VENV)/installed-test ## long statistical checks, and laws on many mor
 docs: $(VENV)/installed-docs ## build the site into site/, with search that works offline
 	$(BIN)/python docs/reference_pages.py
 	$(BIN)/python -m zensical build --strict
+
+release: $(VENV)/installed-test ## build the wheels of all packages and try them in a clean environment
+	bash .ci/release
 
 clean: ## remove caches and what builds leave behind (.venv stays)
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache

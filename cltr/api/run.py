@@ -11,7 +11,7 @@ from cltr.api.report import Page
 from cltr.api.shown import Shown
 from cltr.api.sources import DataLike, FileName, Frame, LogLike, named_data
 from cltr.errors import UsageError
-from cltr.evaluation.verdict import BUDGET
+from cltr.evaluation.verdict import BUDGET, Verdict
 from cltr.experiment import evaluate_run
 from cltr.experiment.config import RunConfig
 from cltr.experiment.provenance import read_config
@@ -90,6 +90,12 @@ class Evaluation(Shown):
             for split in ("test", "train")
             if found[split] is not None
         }
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What to do: deploy, canary, hold or reject, and why; None in runs of version 0.1."""
+        advice = self.result.get("advice")
+        return None if advice is None else Verdict.of(advice)
 
     @property
     def blend(self) -> float:

@@ -37,6 +37,14 @@ class Verdict:
         """For JSON."""
         return {**vars(self), "reasons": list(self.reasons), "numbers": dict(self.numbers)}
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Verdict":
+        """From what :meth:`plain` gave."""
+        return cls(**{**values, "reasons": tuple(values["reasons"])})
+
+    def __str__(self) -> str:
+        return f"{self.decision}: {self.sentence}"
+
 
 def canary_share(worst_loss: float, *, budget: float = BUDGET) -> float:
     """The share of requests whose worst-case loss of NDCG fits the budget.

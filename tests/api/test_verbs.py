@@ -343,3 +343,10 @@ def test_comparing_gives_the_summary_of_the_command(here):
         cltr.compare()
     with pytest.raises(KeyError, match="there are: trust-bias"):
         found.means("robots")
+
+
+def test_a_run_has_its_verdict_as_an_object():
+    run = cltr.train(**SMALL, out="judged")
+    assert run.verdict.decision == run.result["verdict"]
+    assert run.verdict.plain() == run.result["advice"]
+    assert str(run.verdict).startswith(f"{run.verdict.decision}: ")
