@@ -20,6 +20,7 @@ COMMANDS = {
     "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",
     "fit": "Fit click models and position bias, compare on held-out clicks.",
     "check": "Say what a log can be used for, and why.",
+    "explore": "Find a policy that explores at a certified loss.",
     "compare": "Compare methods over numbers of interactions, seeds and users.",
     "reproduce": "Make a figure of the paper, or the safety panel, on any data set.",
     "data": "Import queries, documents and features, or look at a data set.",

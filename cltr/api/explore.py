@@ -1,0 +1,168 @@
+"""``cltr.explore``."""
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cltr.api.ingest import ingest
+from cltr.api.shown import Shown
+from cltr.api.sources import DataLike, FileName, LogLike, dataset_of, file_of
+from cltr.data.loading import DEMO, find_dataset
+from cltr.errors import OptionError, UsageError
+from cltr.experiment.explore_log import Exploration, explore_log
+from cltr.exposure.logging_policy import LoggingPolicy, find_logging_policy
+from cltr.files.storage import finite, make_folder, write_beside
+from cltr.logs.log_file import open_log
+from cltr.report.explore_tables import explore_tables, folder_readme
+from cltr.report.rendering import Tables
+from cltr.serving import ServingRule
+from cltr.types import Dataset
+
+RULE, RESULT, README = "serving.json", "result.json", "README.md"
+
+
+class ExplorationResult(Shown):
+    """A policy that explores: its certificate, its serving rule, and what its log would support.
+
+    Args:
+        rule: rankings with shares by query, to be served.
+        result: all numbers, as ``--json`` prints them.
+    """
+
+    def __init__(self, rule: ServingRule, result: Mapping[str, Any]) -> None:
+        self.rule, self.result = rule, result
+
+    @property
+    def loss(self) -> float:
+        """The most that mean NDCG can fall whatever users find relevant, by this log's traffic."""
+        return float(self.result["worst_case"]["mean"])
+
+    @property
+    def largest_loss(self) -> float:
+        """The same of the query that can lose most."""
+        return float(self.result["worst_case"]["largest_query"])
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        return [{"policy": who, **self.result[who]} for who in ("before", "after")]
+
+    def _tables(self, width: int) -> Tables:
+        del width
+        return explore_tables(self.result)
+
+
+def explore(
+    log: LogLike,
+    *,
+    max_loss: float = 0.01,
+    data: DataLike | None = None,
+    production: FileName | None = None,
+    out: FileName | None = None,
+) -> ExplorationResult:
+    """Find the policy with the best overlap at a certified loss, as ``cltr explore`` does.
+
+    Args:
+        log: a log file, a :class:`Log`, or a table in memory (which is ingested as it stands).
+        max_loss: points of NDCG that any query may lose at worst, 0.01 for one point.
+        data: data set that the log lies on; needed unless the log stands alone or is on the demo.
+        production: a file with production's scores: query, document, score.
+        out: folder for the serving rule, a result file and a README; nothing is written without.
+    """
+    if not 0 < max_loss <= 1:
+        raise OptionError(
+            f"--max-loss is {max_loss:g}; it must lie above 0 and not above 1, 0.01 for one point "
+            "of NDCG"
+        )
+    folder = None if out is None else _new_folder(Path(out))
+    with tempfile.TemporaryDirectory(prefix="cltr-") as temporary:
+        path = file_of(log)
+        if path is None:
+            path = Path(temporary) / "log.h5"
+            ingest(log, out=path, data=data, progress=False)
+        found = _explore(path, data, None if production is None else Path(production), max_loss)
+    rule = found.rule()
+    result = _told(found, str(path if file_of(log) else "data frame"))
+    if folder is not None:
+        result["files"] = _write(folder, rule, result)
+    return ExplorationResult(rule, result)
+
+
+def _new_folder(path: Path) -> Path:
+    if (path / RULE).exists():
+        raise UsageError(f"{path}: has a {RULE} already; choose another --out")
+    if path.is_file():
+        raise UsageError(f"{path}: is a file; --out needs a folder")
+    return path
+
+
+def _explore(
+    path: Path, data: DataLike | None, production: Path | None, max_loss: float
+) -> Exploration:
+    log = open_log(path)
+    if log.lists is not None:
+        if data is not None:
+            raise UsageError(f"{path}: the log stands alone, on lists of its own; leave out --data")
+        dataset: Dataset = log.lists
+    else:
+        dataset = dataset_of(data) or find_dataset(DEMO)
+        log = open_log(path, dataset)
+    scores = log.scores
+    if production is not None:
+        from cltr.logs.score_files import read_scores
+
+        scores = read_scores(production, dataset)
+    policy = find_logging_policy(
+        dataset,
+        log.statistics,
+        scores=scores,
+        propensities=log.propensities,
+        computed=log.computed,
+    )
+    return explore_log(dataset, log.statistics, policy, max_loss=max_loss)
+
+
+def _told(found: Exploration, log: str) -> dict[str, Any]:
+    production = found.production
+    losses = found.losses[found.explored]
+    return {
+        "log": log,
+        "max_loss": found.max_loss,
+        "top_k": found.top_k,
+        "n_interactions": int(found.log.displays.sum()),
+        "production": _production(production, found.dataset),
+        "queries": int(found.explored.sum()),
+        "queries_with_production": int((~found.explored).sum()),
+        "rankings": sum(map(len, found.shares)),
+        "worst_case": {
+            "metric": f"ndcg@{found.top_k}",
+            "mean": found.loss,
+            "largest_query": float(losses.max(initial=0.0)),
+            "query_weights": "traffic",
+            "exposure": production.known_by,
+        },
+        "before": vars(found.overlap(production.chances)),
+        "after": vars(found.overlap(found.chances)),
+        "files": [],
+    }
+
+
+def _production(policy: LoggingPolicy, dataset: Dataset) -> dict[str, Any]:
+    return {
+        "known_by": policy.known_by,
+        "impressions_elsewhere": policy.away,
+        "rejected": policy.rejected,
+        "fixed_rankings": policy.deterministic(dataset),
+    }
+
+
+def _write(folder: Path, rule: ServingRule, result: Mapping[str, Any]) -> list[str]:
+    make_folder(folder)
+    files = [folder / name for name in (RULE, README, RESULT)]
+    text = json.dumps(finite({**result, "files": [str(file) for file in files]}), indent=2)
+    with write_beside(files[0], wait=True) as temporary:
+        rule.save(temporary)
+    for file, content in ((files[1], folder_readme(result)), (files[2], f"{text}\n")):
+        with write_beside(file, wait=True) as temporary:
+            temporary.write_text(content, encoding="utf-8")
+    return [str(file) for file in files]
