@@ -1,6 +1,5 @@
 """Candidates judged by a log: ``cltr.evaluate(..., log=...)`` and ``cltr.gate``."""
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -19,6 +18,7 @@ from cltr.experiment.candidates import CandidateRanker, load_candidate
 from cltr.experiment.config import AUTO
 from cltr.experiment.judge_candidates import decide, judge_candidate, judge_candidates
 from cltr.experiment.judged_log import Clicks, JudgedLog, log_config, open_judged_log
+from cltr.files.claims import hidden_folder
 from cltr.health.outcome import worst
 from cltr.report.gate_tables import canary_tables, candidate_tables, verdict_tables
 from cltr.report.rendering import Tables
@@ -230,10 +230,10 @@ def opened(
     """A log, ready to judge candidates by; a table in memory is ingested meanwhile."""
     dataset = named_data(data)
     named, kept = (dataset, None) if isinstance(dataset, str) else (None, dataset)
-    with tempfile.TemporaryDirectory(prefix="cltr-") as folder:
+    with hidden_folder() as folder:
         path = file_of(log)
         if path is None:
-            path = Path(folder) / "log.h5"
+            path = folder / "log.h5"
             ingest(log, out=path, data=data, sessions=True, progress=False)
         config = log_config(
             path,

@@ -1,6 +1,5 @@
 """``cltr.check``."""
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from cltr.checks.log_check import check_log
 from cltr.clicks.plots import check_picture
 from cltr.errors import UsageError
 from cltr.experiment.components import build
+from cltr.files.claims import hidden_folder, reserve
 from cltr.interfaces import ClickModel
 from cltr.options import Choice
 from cltr.report.check_picture import draw_check
@@ -39,14 +39,15 @@ def check(
         check_picture(Path(plot))
     model = _model(click_model, options)
     path = file_of(log)
-    if path is not None:
-        found = check_log(path, model)
-    else:
-        with tempfile.TemporaryDirectory(prefix="cltr-") as folder:
-            made = ingest(log, out=Path(folder) / "log.h5", progress=False)
-            found = replace(check_log(made.path, model), log="data frame")
-    if plot is not None:
-        draw_check(found, Path(plot))
+    with reserve(None if plot is None else Path(plot)):
+        if path is not None:
+            found = check_log(path, model)
+        else:
+            with hidden_folder() as folder:
+                made = ingest(log, out=folder / "log.h5", progress=False)
+                found = replace(check_log(made.path, model), log="data frame")
+        if plot is not None:
+            draw_check(found, Path(plot))
     return LogCheck(**vars(found))
 
 

@@ -1,6 +1,7 @@
 """``cltr.fit``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from cltr.clicks.fit_data import open_fit_data_of
 from cltr.clicks.model_comparison import Outputs, fit_models
 from cltr.errors import UsageError
 from cltr.experiment.models_to_fit import choose_models
+from cltr.files.claims import reserve
 from cltr.files.storage import make_folder
 
 
@@ -54,9 +56,29 @@ def fit(
     names = [click_model] if isinstance(click_model, str) else click_model
     models = choose_models(names, options, sessions=source.has_sessions)
     outputs = Outputs(folder, None if plot is None else Path(plot))
-    with fit_progress(progress) as bars:
+    with _reserved(outputs), fit_progress(progress) as bars:
         report = fit_models(source, models, intervals=intervals, outputs=outputs, progress=bars)
     return FitReport(report, data=named if isinstance(named, str) else None)
+
+
+@contextmanager
+def _reserved(outputs: Outputs) -> Iterator[None]:
+    """Claim what will be written; a folder that was made for it goes again if nothing is in it."""
+    models = outputs.models
+    folder = models if models is not None and not outputs.is_file else None
+    made = [] if folder is None else [one for one in (folder, *folder.parents) if not one.exists()]
+    if folder is not None:
+        make_folder(folder)
+    try:
+        with (
+            reserve(models if folder is None else folder / "fit.json"),
+            reserve(outputs.picture),
+        ):
+            yield
+    finally:
+        for one in made:
+            with suppress(OSError):
+                one.rmdir()
 
 
 def _kept(log: LogLike, folder: Path, *, data: DataLike | None, progress: bool | None) -> Path:

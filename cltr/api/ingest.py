@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,9 +14,9 @@ from cltr.api.progress import share_progress
 from cltr.api.sources import DataLike, FileName, Frame, as_files, dataset_of, flat
 from cltr.data.feature_columns import TableOptions
 from cltr.data.log_features import import_log_features
-from cltr.errors import DataError, UsageError
+from cltr.errors import UsageError
 from cltr.experiment.components import build
-from cltr.files.claims import PARTIAL
+from cltr.files.claims import hidden_folder, reserve
 from cltr.files.storage import keep_inputs
 from cltr.files.table_files import OnShare
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
@@ -97,7 +96,10 @@ def ingest(
         return _ingest_elsewhere(given, reader)
     if master:
         raise UsageError("--master: is for --engine spark")
-    with as_files(source, valid, test, production) as (paths, for_valid, for_test, scores):
+    with (
+        reserve(Path(out)),
+        as_files(source, valid, test, production) as (paths, for_valid, for_test, scores),
+    ):
         if any(path.suffix == ".h5" for path in paths):
             return Log(out, report=_merge(paths, Path(out), given))
         chosen = build("log-reader", Choice(name=format, **reader), owner=format)
@@ -193,11 +195,8 @@ def _beside(path: FileName | None, kept: Sequence[FileName]) -> Iterator[Path | 
         yield None
         return
     keep_inputs(Path(path), [Path(one) for one in kept])
-    parent = Path(path).parent
-    if not parent.is_dir():
-        raise DataError(f"{path}: there is no folder '{parent}'; create it first")
-    with tempfile.TemporaryDirectory(prefix=".cltr-", suffix=PARTIAL, dir=parent) as folder:
-        place = Path(folder) / Path(path).name
+    with reserve(Path(path)), hidden_folder(Path(path).parent) as folder:
+        place = folder / Path(path).name
         yield place
         os.replace(place, path)
 

@@ -13,7 +13,8 @@ from cltr.data.matched_features import match_features, match_matrix
 from cltr.errors import DataError
 from cltr.experiment.rank_queries import Candidates, ranked, served
 from cltr.experiment.run_model import RunModel
-from cltr.files.ranking_files import ranking_writer
+from cltr.files.claims import reserve
+from cltr.files.ranking_files import kind_of_ranking, ranking_writer
 from cltr.files.storage import keep_inputs
 from cltr.files.table_columns import TableColumns
 from cltr.files.table_files import columns_of, plain_errors, quoted, select_files, workspace
@@ -83,16 +84,19 @@ def rank(
         document_column: the document, where its name is not a common one.
         missing: ``refuse`` missing features, or set them to ``zero``.
     """
-    opened = RunModel.open(Path(getattr(run, "path", run)))
+    target = None if out is None else Path(out)
+    if target is not None:
+        kind_of_ranking(target)
     how = {
         "query_column": query_column,
         "document_column": document_column,
         "missing": missing,
     }
-    with as_files(production, requests) as (scores, asked):
-        if out is not None:
+    with reserve(target), as_files(production, requests) as (scores, asked):
+        opened = RunModel.open(Path(getattr(run, "path", run)))
+        if target is not None:
             named = [data] if isinstance(data, str | Path) else []
-            keep_inputs(Path(out), [*named, *scores, *asked])
+            keep_inputs(target, [*named, *scores, *asked])
         candidates = _candidates(opened, data, scores, how)
         if asked:
             schema, tables = served(candidates, _requests(asked[0]))
@@ -100,9 +104,9 @@ def rank(
             schema, tables = ranked(candidates)
         n_queries = candidates.features.dataset.n_queries
         result = {"run": str(opened.folder.path), "queries": n_queries, "out": out and str(out)}
-        if out is not None:
+        if target is not None:
             rows = 0
-            with ranking_writer(Path(out), schema) as write:
+            with ranking_writer(target, schema) as write:
                 for table in tables:
                     write(table)
                     rows += table.num_rows

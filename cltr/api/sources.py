@@ -4,7 +4,6 @@ What a run needs to be repeated must be a file, so a table in memory is written 
 the result. What is only read once goes into a temporary file.
 """
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -15,6 +14,7 @@ from cltr.api.log import Log
 from cltr.data.frames import read_dataset
 from cltr.data.loading import load_dataset
 from cltr.errors import CltrError, UsageError
+from cltr.files.claims import hidden_folder
 from cltr.files.frames import write_frame
 from cltr.types import ClickLog, Dataset
 
@@ -63,13 +63,11 @@ def as_files(*sources: Any) -> Iterator[list[list[Path]]]:
 
     Errors speak of the file ``frame.parquet`` where the table is in memory.
     """
-    with tempfile.TemporaryDirectory(prefix="cltr-") as folder:
+    with hidden_folder() as folder:
         try:
-            yield [
-                _files(source, Path(folder) / f"{number}") for number, source in enumerate(sources)
-            ]
+            yield [_files(source, folder / f"{number}") for number, source in enumerate(sources)]
         except CltrError as error:
-            raise type(error)(_without_folder(str(error), folder)) from error
+            raise type(error)(_without_folder(str(error), str(folder))) from error
 
 
 def _files(source: Any, folder: Path) -> list[Path]:

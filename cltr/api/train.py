@@ -16,6 +16,7 @@ from cltr.data.dataset_file import save_dataset
 from cltr.errors import CltrError, UsageError
 from cltr.experiment import simulate_log, train_run
 from cltr.experiment.run_folder import RunFolder
+from cltr.files.claims import reserve
 from cltr.files.frames import write_frame
 from cltr.interfaces import ClickModel, Estimator, Ranker, RewardFunction, Scorer
 from cltr.report.page.subject import PAGE
@@ -133,6 +134,8 @@ def _as_files(
                     Path(names[key]).unlink(missing_ok=True)
             created.discard()
         raise
+    finally:
+        created.close()
 
 
 KEPT = {"data": "data.h5", "production_scores": "production.parquet", "log": "log.h5"}
@@ -191,7 +194,7 @@ def simulate(
     if isinstance(dataset, Dataset):
         given["data"] = dataset.name or "in memory"
     chosen = configure(given, options, config)
-    with run_progress(progress) as bars:
+    with reserve(Path(out)), run_progress(progress) as bars:
         report = simulate_log.simulate(
             chosen,
             out=Path(out),

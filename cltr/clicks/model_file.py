@@ -1,6 +1,5 @@
 """Fitted click models at rest: HDF5, with a header that says which model it is."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from cltr.clicks.fit_tools import Convergence, Parameters
 from cltr.errors import DataError, UnsupportedError
 from cltr.files.attributes import write_attributes
+from cltr.files.json_files import parse_json
 from cltr.files.schema import Member
 from cltr.files.storage import attribute, create_h5, open_h5
 from cltr.interfaces import ClickModel
@@ -105,13 +105,23 @@ def load_click_model(path: Path) -> ClickModel:
         compared=arrays.get("compared"),
         covariance=arrays.get("covariance"),
     )
+    _check(path, model.fitted)
     return model
+
+
+def _check(path: Path, fitted: Parameters) -> None:
+    """Refuse numbers that are not finite; and documents whose ids are not all there."""
+    groups = (fitted.shared, fitted.documents, fitted.networks)
+    arrays = [one for group in groups for one in group.values()]
+    arrays += [one for one in (fitted.compared, fitted.covariance) if one is not None]
+    if not all(np.isfinite(one).all() for one in arrays):
+        raise DataError(f"{path}: has parameters that are not finite; fit it again")
 
 
 def _header(path: Path, text: str) -> Header:
     try:
-        return Header(**json.loads(text))
-    except (ValueError, TypeError, ValidationError) as error:
+        return Header(**parse_json(text, where=path))
+    except (DataError, TypeError, ValidationError) as error:
         raise DataError(f"{path}: its header is not that of a click model; fit it again") from error
 
 

@@ -14,11 +14,14 @@ from typing import Any
 import h5py
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from cltr.data.finite_features import check_finite_features
 from cltr.data.normalization import NORMALIZATIONS, Normalization
 from cltr.errors import DataError
 from cltr.files.attributes import write_attributes
 from cltr.files.fingerprints import Fingerprint
+from cltr.files.json_files import Schema, parse_json
 from cltr.files.schema import Member
 from cltr.files.storage import attribute, create_h5, map_array, open_h5
 from cltr.files.text import code_points, text_of
@@ -37,6 +40,12 @@ MEMBERS = {
     "feature_names": Member("<u4", ("features", "width of feature names")),
     **{name: Member("<f8", ("features",)) for name in _FITTED},
 }
+
+
+class About(Schema):
+    """What was noted when a data set was written."""
+
+    notes: list[str] = Field([])
 
 
 class DatasetWriter:
@@ -160,6 +169,7 @@ def open_dataset(path: Path | str) -> Dataset:
             feature_names=_feature_names(path, arrays),
         )
     _check(path, dataset)
+    check_finite_features(path, dataset)
     return dataset
 
 
@@ -167,11 +177,8 @@ def about_dataset(path: Path | str) -> dict[str, Any]:
     """What was noted when the file was written: its sources, and what was decided."""
     with open_h5(path, format=FORMAT, members=MEMBERS, optional=_OPTIONAL) as file:
         text = attribute(file, "about", str, path=path)
-    try:
-        about = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{path}: attribute 'about' is not JSON") from error
-    return about if isinstance(about, dict) else {}
+    About.check(about := parse_json(text, where=f"{path}: attribute 'about'"), where=path)
+    return dict(about)
 
 
 def _normalization(path: Path, file: h5py.File, arrays: dict[str, Any]) -> Normalization:

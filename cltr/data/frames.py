@@ -1,6 +1,5 @@
 """Data sets from data frames: pandas, polars, Arrow tables, or columns in a dictionary."""
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from cltr.data.feature_columns import ROW, TableOptions
 from cltr.data.table_import import TableImport, import_table
 from cltr.data.table_source import TableSource
 from cltr.errors import UsageError
+from cltr.files.claims import hidden_folder
 from cltr.files.frames import arrow_table
 from cltr.types import Dataset
 
@@ -64,8 +64,8 @@ def read_dataset(
     how = TableImport(chosen, shares, normalize)
     called = name or ("data frame" if table.frame is not None else table.paths[0].stem)
     # The file stays mapped after its name is gone, so memory is the system's to give and to take.
-    with tempfile.TemporaryDirectory(prefix="cltr-") as folder:
-        path = Path(folder) / "data.h5"
+    with hidden_folder() as folder:
+        path = folder / "data.h5"
         import_table(table, path, how, name=called)
         return open_dataset(path)
 

@@ -7,7 +7,6 @@ popularity that is read later may already hold the clicks that are to be learned
 is missing at the first impression, it is the first one that is not.
 """
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from cltr.data.importing import dataset_info
 from cltr.data.table_import import TableImport, import_table
 from cltr.data.table_source import TableSource, open_table
 from cltr.errors import UsageError
+from cltr.files.claims import hidden_folder
 from cltr.files.table_files import OnShare, plain_errors, quoted, run, silent, text, workspace
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def import_log_features(
         raise UsageError("name the features of the log with --feature-column")
     options = options.model_copy(update={"label_column": "none", "split_column": "none"})
     where = str(paths[0])
-    with tempfile.TemporaryDirectory(prefix=".cltr-", suffix=".partial", dir=out.parent) as folder:
-        table = Path(folder) / "first.parquet"
+    with hidden_folder(out.parent) as folder:
+        table = folder / "first.parquet"
         with workspace(out.parent, memory=memory) as connection, plain_errors(paths):
             source = TableSource({"": list(paths)})
             columns = open_table(connection, source, options, progress)

@@ -6,6 +6,7 @@ model that only adds, such as one of trees, is saved at the cost of what it adde
 """
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
+from cltr.experiment.run_schema import read_checked
 from cltr.files.arrays import read_arrays, write_arrays
-from cltr.files.storage import make_folder, write_beside
+from cltr.files.claims import remove_leftovers
+from cltr.files.storage import finite, make_folder, write_beside
 from cltr.training.loop import TrainingState
 
 INDEX = "state.json"
 GROUPS = ("weights", "optimizer", "best_weights")
 """Fields of ``TrainingState`` that are arrays by name."""
+DAMAGED = "damaged checkpoint; remove it to start afresh"
 NUMBERS = ("epoch", "best_epoch", "best_value", "history")
 
 
@@ -38,6 +42,7 @@ class Checkpoint:
     def save(self, state: TrainingState) -> None:
         """Replace the checkpoint by this one."""
         make_folder(self.path)
+        remove_leftovers(self.path)
         groups: dict[str, Mapping[str, NDArray[Any]]] = {
             group: getattr(state, group) for group in GROUPS
         }
@@ -51,7 +56,7 @@ class Checkpoint:
         saved = {key: found for key, found in self._saved.items() if key in arrays}
         saved |= {key: (one, file, f"{place}") for place, (key, one) in enumerate(new.items())}
         index = {
-            **{name: getattr(state, name) for name in NUMBERS},
+            **{name: finite(getattr(state, name)) for name in NUMBERS},
             "arrays": {
                 group: {name: saved[id(one)][1:] for name, one in members.items()}
                 for group, members in groups.items()
@@ -73,7 +78,7 @@ class Checkpoint:
         if not self.exists:
             return None
         try:
-            index = json.loads((self.path / INDEX).read_text(encoding="utf-8"))
+            index = read_checked(self.path / INDEX)
             places = index["arrays"]
             names = {place[0] for group in places.values() for place in group.values()}
             files = {name: read_arrays(self._inside(name)) for name in sorted(names)}
@@ -81,11 +86,10 @@ class Checkpoint:
                 group: {name: files[file][key] for name, (file, key) in places[group].items()}
                 for group in GROUPS
             }
+            index["best_value"] = -math.inf if index["best_value"] is None else index["best_value"]
             state = TrainingState(**{name: index[name] for name in NUMBERS}, **groups)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError) as error:
-            raise DataError(
-                f"{self.path}: damaged checkpoint; remove it to start afresh"
-            ) from error
+            raise DataError(f"{self.path}: {DAMAGED}") from error
         self._saved = {
             id(groups[group][name]): (groups[group][name], file, key)
             for group in GROUPS

@@ -1,15 +1,15 @@
 """The run file: every choice of a run, checked, with its defaults; read and written as TOML."""
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from cltr.errors import CltrError, OptionError, UsageError
+from cltr.errors import OptionError, UsageError
 from cltr.evaluation.metrics import MetricOptions
+from cltr.files.json_files import read_toml
 from cltr.options import Choice, Options, did_you_mean
 from cltr.policies.rank_weights import METRICS
 from cltr.schedules import Schedule, ScheduleOption
@@ -147,17 +147,6 @@ class RunConfig(Options):
         return tomli_w.dumps(values)
 
 
-def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """The values of a TOML file, unchecked; errors name it and what it should be."""
-    try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise CltrError(f"{path}: cannot read {what}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise OptionError(f"{path}: not TOML: {error}") from error
-
-
 def resolve(values: dict[str, Any], *, source: str = "") -> RunConfig:
     """Check the values of a run file or command line, aliases of estimators replaced.
 
@@ -275,5 +264,7 @@ def parse_value(text: str) -> Any:
     """A value as typed: JSON, or words with commas, or a word."""
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except RecursionError as error:
+        raise UsageError("-o: values are nested too deep") from error
+    except ValueError:
         return [parse_value(part) for part in text.split(",")] if "," in text else text

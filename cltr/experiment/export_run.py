@@ -14,6 +14,7 @@ from cltr.experiment.export_card import card
 from cltr.experiment.rank_queries import Candidates
 from cltr.experiment.run_model import RunModel
 from cltr.extensions import Exporter, TrainedRanker
+from cltr.files.claims import reserve
 from cltr.files.storage import write_beside
 from cltr.interfaces import Enforced
 from cltr.options import Choice
@@ -51,7 +52,7 @@ def export(
             "documents; other systems have no such scores. Train on a log with production's scores "
             "(cltr ingest --production)"
         )
-    with write_beside(target) as partial:
+    with reserve(beside), write_beside(target) as partial:
         exporter.write(_ranker(run), partial)
         documents, own = _documents(run)
         found = exporter.scores(partial, documents)
@@ -63,17 +64,17 @@ def export(
                 f"accepted; nothing was written. Either '{to}' computes with fewer digits than the "
                 "features need, or this is a fault of the exporter"
             )
-    result = {
-        "run": str(path),
-        "to": to,
-        "out": str(target),
-        "card": str(beside),
-        "documents_compared": len(documents),
-        "largest_difference": difference,
-        "notes": _notes(run),
-    }
-    with write_beside(beside) as partial:
-        partial.write_text(card(run, result), encoding="utf-8")
+        result = {
+            "run": str(path),
+            "to": to,
+            "out": str(target),
+            "card": str(beside),
+            "documents_compared": len(documents),
+            "largest_difference": difference,
+            "notes": _notes(run),
+        }
+        with write_beside(beside) as words:
+            words.write_text(card(run, result), encoding="utf-8")
     return result
 
 

@@ -7,18 +7,27 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from cltr.documents import State
 from cltr.errors import CltrError, DataError
 from cltr.experiment.checkpoint import Checkpoint
-from cltr.files.arrays import read_arrays, write_arrays
+from cltr.experiment.run_schema import read_checked
+from cltr.files.arrays import finite_array, read_arrays, write_arrays
+from cltr.files.claims import claim, remove_leftovers, reserve
 from cltr.files.storage import finite as finite  # noqa: PLC0414  # many ask for it here
 from cltr.files.storage import write_beside
 from cltr.interfaces import Model
 from cltr.types import Floats
+
+TAKEN = "there is a run already; use --resume to go on with it, or another --out"
+BUSY = "another process is training there; wait for it, or use another --out"
+_AXES = {"rank_distribution": 2}
+"""Axes of what is kept of production, where it is not one number a document."""
 
 
 class RunFolder:
@@ -28,27 +37,23 @@ class RunFolder:
         self.path = path
         self._made = [*made]  # folders that came with the run, the innermost first
         self._written: set[Path] = set()
+        self._held = ExitStack()
         self.checkpoint = Checkpoint(path / "checkpoint")
 
     @classmethod
     def create(cls, out: Path | None, *, label: str) -> "RunFolder":
         """A new folder: ``out``, or the next ``runs/NNN-label``."""
         if out is not None and (out / "run.toml").exists():
-            raise CltrError(
-                f"{out}: there is a run already; use --resume to go on with it, or another --out"
-            )
-        while True:
-            path = _next_folder(Path("runs"), label) if out is None else out
-            made = [folder for folder in (path, *path.parents) if not folder.exists()]
-            try:
-                path.mkdir(parents=True, exist_ok=out is not None)
-            except FileExistsError as error:
-                if out is not None:
-                    raise CltrError(f"{path}: is a file; a run needs a folder") from error
-                continue  # another run was faster; the next number is free
-            except OSError as error:
-                raise CltrError(f"{path}: cannot create run folder: {error.strerror}") from error
-            return cls(path, made=made)
+            raise CltrError(f"{out}: {TAKEN}")
+        made = [] if out is None else _missing(out)
+        path = _numbered(Path("runs"), label, made) if out is None else out
+        _make(path)
+        folder = cls(path, made=made)
+        folder.hold()
+        if (path / "run.toml").exists():  # another process was faster, and has finished
+            folder.close()
+            raise CltrError(f"{path}: {TAKEN}")
+        return folder
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
@@ -56,6 +61,15 @@ class RunFolder:
         if not (path / "run.toml").is_file():
             raise CltrError(f"{path}: not a run folder: it has no run.toml")
         return cls(path)
+
+    def hold(self) -> None:
+        """Let no other process train in the folder until :meth:`close`, or the process ends."""
+        remove_leftovers(self.path)
+        self._held.enter_context(reserve(self.path / "run", busy=BUSY))
+
+    def close(self) -> None:
+        """Let others use the folder."""
+        self._held.close()
 
     @property
     def config_file(self) -> Path:
@@ -65,6 +79,7 @@ class RunFolder:
         """Remove what this run has written, and the folders it made if nothing else is in them."""
         for path in self._written:
             path.unlink(missing_ok=True)
+        self.close()
         for folder in self._made:
             with suppress(OSError):
                 folder.rmdir()
@@ -86,16 +101,14 @@ class RunFolder:
         self.write_text(name, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
 
     def read_json(self, name: str) -> Any:
-        path = self.path / name
+        """What a file of the run holds, checked by its schema."""
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            return read_checked(self.path / name)
         except FileNotFoundError as error:
             raise CltrError(
                 f"{self.path}: the run is not finished: it has no {name}; "
                 f"go on with: cltr train --resume {self.path}"
             ) from error
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path}: cannot be read as JSON: {error}") from error
 
     def save_model(self, name: str, model: Model) -> None:
         """All that the model's scores depend on, as safetensors."""
@@ -106,7 +119,7 @@ class RunFolder:
         state = self._load(name)
         try:
             model.load_state(state)
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError) as error:
             raise DataError(
                 f"{self.path / name}: the weights do not fit the scorer of run.toml"
             ) from error
@@ -122,6 +135,13 @@ class RunFolder:
         what = key.replace("_", " ")
         if found is None:
             raise DataError(f"{self.path / name}: holds no {what}")
+        if found.dtype != np.float64 or found.ndim != _AXES.get(key, 1) or not finite_array(found):
+            raise DataError(
+                f"{self.path / name}: expected {what} as finite numbers in float64, got "
+                f"{'x'.join(map(str, found.shape))} of {found.dtype}"
+            )
+        if key != "scores" and not ((found >= 0) & (found <= 1)).all():
+            raise DataError(f"{self.path / name}: {what} has values outside [0, 1]")
         if len(found) != n_documents:
             raise DataError(
                 f"{self.path / name}: has {what} of {len(found)} documents; the data set has "
@@ -149,6 +169,32 @@ class RunFolder:
             return read_arrays(path)
         except FileNotFoundError as error:
             raise CltrError(f"{path}: no such file; the run is not finished") from error
+
+
+def _missing(path: Path) -> list[Path]:
+    """Folders that have to be made, the innermost first."""
+    return [folder for folder in (path, *path.parents) if not folder.exists()]
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise CltrError(f"{path}: is a file; a run needs a folder") from error
+    except OSError as error:
+        raise CltrError(f"{path}: cannot create run folder: {error.strerror}") from error
+
+
+def _numbered(parent: Path, label: str, made: list[Path]) -> Path:
+    """Make the folder with the next number; one process counts at a time, so none comes twice."""
+    made += _missing(parent)
+    _make(parent)
+    with claim(parent / "number", wait=True):
+        while (path := _next_folder(parent, label)).exists():
+            pass  # an older version, which does not wait, was faster
+        _make(path)
+    made.insert(0, path)
+    return path
 
 
 def _next_folder(parent: Path, label: str) -> Path:

@@ -1,7 +1,7 @@
 """A run in its folder, from clicks to a result; and on from where it was interrupted."""
 
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +47,20 @@ def train(
     config = resolved(config, components)
     made_from = provenance(config, components, dataset, folder)
     config = config.model_copy(update={"provenance": made_from})
+    with closing(folder):
+        return _begin_new(config, components, dataset, folder, progress or Progress())
+
+
+def _begin_new(
+    config: RunConfig,
+    components: Components,
+    dataset: Dataset,
+    folder: RunFolder,
+    progress: Progress,
+) -> dict[str, Any]:
     try:
         folder.write_text("run.toml", config.to_toml())
-        return _run(config, components, dataset, folder, progress or Progress())
+        return _run(config, components, dataset, folder, progress)
     except CltrError:
         if not folder.checkpoint.exists:  # nothing to go on from: leave nothing in the way
             folder.discard()
@@ -68,14 +79,15 @@ def _check_ranks(config: RunConfig, components: Components) -> None:
 
 def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
     """Go on with a run that was interrupted, to the result it would have had."""
-    folder = RunFolder.open(path)
-    if (path / "result.json").exists():
-        raise UsageError(f"{path}: the run is finished; see cltr evaluate {path}")
-    config = read_config(folder)
-    components = compose(config)
-    config, dataset = open_data(config)
-    check_data(folder, config, dataset)
-    return _run(config, components, dataset, folder, progress or Progress())
+    with closing(RunFolder.open(path)) as folder:
+        folder.hold()
+        if (path / "result.json").exists():
+            raise UsageError(f"{path}: the run is finished; see cltr evaluate {path}")
+        config = read_config(folder)
+        components = compose(config)
+        config, dataset = open_data(config)
+        check_data(folder, config, dataset)
+        return _run(config, components, dataset, folder, progress or Progress())
 
 
 def _run(
@@ -86,7 +98,7 @@ def _run(
     progress: Progress,
 ) -> dict[str, Any]:
     began = time.perf_counter()
-    resume_with(f"cltr train --resume {folder.path}")
+    resume_with("train", "--resume", str(folder.path))
     experiment, log = _begin(config, components, dataset, progress)
     clicks = log.statistics if log else experiment.simulate()
     found = run_safely(

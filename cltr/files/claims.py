@@ -1,54 +1,161 @@
-"""Who writes a file: one process at a time, and what a killed one left behind is used again.
+"""Who writes a file or a folder: one process at a time; what a killed one left is removed.
 
-The partial file of a target has one name, and who writes it holds a lock on it. The system releases
-the lock when the process ends, however it ends. So a second writer is refused while the first one
-lives, and takes over what is left of it when it is dead. Nothing has to be cleaned up by hand.
+What is not yet whole has a name that ends in :data:`PARTIAL`, and who writes it holds a lock on it.
+The system releases the lock when the process ends, however it ends. So a second writer is refused
+while the first one lives. What is left of a dead one is used again by the next writer of the same
+file, or removed by the next one in the same folder. What a living process holds is never touched.
 """
 
 import errno
 import fcntl
 import os
+import shutil
+import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cltr.errors import DataError
 
-PARTIAL = ".partial"
-"""How the name of a file ends that is not yet whole."""
+PARTIAL = ".cltr-partial"
+"""How the name of a file or folder ends that is not yet whole."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+BUSY = "another process is writing it; wait for it, or write elsewhere"
+PATIENCE = 0.5
+"""Seconds to try again for a lock: who looks for leftovers holds it for a moment."""
 _claimed: set[Path] = set()
+_reserved: dict[Path, int] = {}
+_swept: set[Path] = set()
+
+
+class TakenError(DataError):
+    """Another process writes it."""
 
 
 @contextmanager
-def claim(path: Path, *, wait: bool = False) -> Iterator[Path]:
+def claim(path: Path, *, wait: bool = False, busy: str = BUSY) -> Iterator[Path]:
     """Yield the empty partial file of a target; it is removed at the end if it is still there.
 
     Args:
         path: the target.
         wait: for another process that writes it; else one clear line says so.
+        busy: what that line says.
     """
     if path.is_dir():
         raise DataError(f"{path}: is a folder; name a file to write")
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder '{path.parent}'; create it first")
     partial = path.with_name(f".{path.name}{PARTIAL}")
+    if partial in _reserved and _same(_reserved[partial], partial):
+        os.truncate(partial, 0)
+        yield partial  # who reserved it removes it
+        return
     try:
-        handle = _lock(path, partial, wait=wait)
+        remove_leftovers(path.parent)
+        handle = _lock(path, partial, wait=wait, busy=busy)
     except OSError as error:
         raise DataError(f"{path}: {why_not_written(error)}") from error
     _claimed.add(partial)
     try:
         yield partial
     finally:
+        mine = partial in _claimed
         _claimed.discard(partial)
-        if _same(handle, partial):  # else it has become the target, and the name is another's
+        if mine and _same(
+            handle, partial
+        ):  # else it has become the target, and the name is another's
             partial.unlink(missing_ok=True)
         os.close(handle)
 
 
-def _lock(path: Path, partial: Path, *, wait: bool) -> int:
+@contextmanager
+def reserve(path: Path | None, *, busy: str = BUSY) -> Iterator[None]:
+    """Claim a target before the work that leads to it, so that nothing is computed in vain.
+
+    Inside, the target can be written as usual. One that cannot be written, or that another process
+    writes, is refused here.
+
+    Args:
+        path: the target; None reserves nothing.
+        busy: what is said if another process writes it.
+    """
+    if path is None:
+        yield
+        return
+    partial = path.with_name(f".{path.name}{PARTIAL}")
+    if partial in _reserved:  # by the caller
+        yield
+        return
+    with claim(path, busy=busy):
+        handle = os.open(partial, os.O_RDONLY)
+        _reserved[partial] = handle
+        try:
+            yield
+        finally:
+            _reserved.pop(partial, None)
+            os.close(handle)
+
+
+@contextmanager
+def hidden_folder(parent: Path | None = None) -> Iterator[Path]:
+    """A folder for what does not outlive the work, removed at the end.
+
+    Args:
+        parent: where to make it; the system's own place for temporary files by default.
+    """
+    place = Path(tempfile.gettempdir()) if parent is None else parent
+    if not place.is_dir():
+        raise DataError(f"there is no folder '{place}'; create it first")
+    try:
+        remove_leftovers(place)
+        folder = Path(tempfile.mkdtemp(prefix=".", suffix=PARTIAL, dir=place))
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise DataError(f"{place}: cannot be written to: {error.strerror}") from error
+    with suppress(OSError):  # some network disks cannot lock folders; then it is only never swept
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _claimed.add(folder)
+    try:
+        yield folder
+    finally:
+        _claimed.discard(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes left in a folder; each process looks once."""
+    folder = folder.resolve()
+    if folder in _swept:
+        return
+    _swept.add(folder)
+    with os.scandir(folder) as entries:
+        names = [one.path for one in entries if one.name[0] == "." and one.name.endswith(PARTIAL)]
+    for name in names:
+        with suppress(OSError):
+            _remove_if_free(Path(name))
+
+
+def _remove_if_free(path: Path) -> None:
+    """Remove a partial file or folder that nobody holds."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error if somebody holds it
+        if not _same(handle, path):
+            return
+        if path.is_dir():
+            if time.time() - path.stat().st_mtime > 1:  # else it may not be locked yet
+                shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+    finally:
+        os.close(handle)
+
+
+def _lock(path: Path, partial: Path, *, wait: bool, busy: str) -> int:
     """A locked, empty partial file."""
+    until = time.monotonic() + PATIENCE
     while True:
         handle = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o666)
         try:
@@ -57,10 +164,10 @@ def _lock(path: Path, partial: Path, *, wait: bool) -> int:
                 os.ftruncate(handle, 0)
                 return handle
         except BlockingIOError as error:
-            os.close(handle)
-            raise DataError(
-                f"{path}: another process is writing it; wait for it, or write elsewhere"
-            ) from error
+            if time.monotonic() > until:
+                os.close(handle)
+                raise TakenError(f"{path}: {busy}") from error
+            time.sleep(0.05)
         except OSError:
             os.close(handle)
             raise
@@ -75,9 +182,19 @@ def _same(handle: int, path: Path) -> bool:
 
 
 def abandon() -> None:
-    """Remove the partial files of this process: it is about to end without another chance."""
+    """Remove what this process has not finished: it is about to end without another chance."""
     for partial in list(_claimed):
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
+
+
+def _forget() -> None:
+    """A forked process has claimed nothing: what is claimed is its parent's."""
+    for known in (_claimed, _reserved, _swept):
+        known.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def why_not_written(error: OSError) -> str:

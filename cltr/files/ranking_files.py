@@ -23,15 +23,21 @@ ENDINGS = {
 """What is written, by how the file's name ends."""
 
 
+def kind_of_ranking(path: Path) -> str:
+    """What a file is to hold, by how its name ends."""
+    kind = ENDINGS.get(path.suffix.lower())
+    if kind is None:
+        raise UsageError(f"--out {path}: its name must end in {', '.join(ENDINGS)}")
+    return kind
+
+
 @contextmanager
 def ranking_writer(path: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
     """Writes Arrow tables with this schema, one after the other; the file appears when whole.
 
     A TREC run takes the columns ``query``, ``document``, ``rank`` and ``score`` of a table.
     """
-    kind = ENDINGS.get(path.suffix.lower())
-    if kind is None:
-        raise UsageError(f"--out {path}: its name must end in {', '.join(ENDINGS)}")
+    kind = kind_of_ranking(path)
     if kind == "trec" and "score" not in schema.names:
         raise UsageError(f"--out {path}: a TREC run has no requests; write .parquet or .csv")
     with write_beside(path) as partial, ExitStack() as stack:

@@ -8,7 +8,6 @@ import csv
 import gzip
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal
 
 from cltr.errors import DataError, UsageError
+from cltr.files.claims import hidden_folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -52,30 +52,19 @@ def workspace(folder: Path | None = None, *, memory: str = "") -> Iterator["Conn
     """
     import duckdb
 
-    with _hidden_folder(folder) as place:
+    with hidden_folder(folder) as place:
         # No extension is fetched from the network: all that is used comes with the package.
         connection = duckdb.connect(
             config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
         )
         try:
-            connection.execute("SET temp_directory = ?", [place])
+            connection.execute("SET temp_directory = ?", [str(place)])
             connection.execute("SET enable_progress_bar = false")
             connection.execute("SET TimeZone = 'UTC'")
             _limit(connection, memory)
             yield connection
         finally:
             connection.close()
-
-
-def _hidden_folder(folder: Path | None) -> "tempfile.TemporaryDirectory[str]":
-    if folder is not None and not folder.is_dir():
-        raise DataError(f"there is no folder '{folder}'; create it first")
-    try:
-        return tempfile.TemporaryDirectory(
-            prefix=".cltr-", suffix=".partial", dir=folder, ignore_cleanup_errors=True
-        )
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be written to: {error.strerror}") from error
 
 
 def _limit(connection: "Connection", memory: str) -> None:

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from cltr.errors import DataError
 from cltr.files.attributes import write_attributes
+from cltr.files.json_files import parse_json
 from cltr.files.schema import Member
 from cltr.files.storage import attribute, create_h5, open_h5
+from cltr.logs.description import Description
 from cltr.logs.log_lists import MEMBERS as LISTS
 from cltr.logs.log_lists import read_lists, write_lists
 from cltr.types import LOG_PARTS, LOGGED_SPLITS, ClickLog, ClickStatistics, Dataset, Floats
@@ -230,11 +232,8 @@ def own_lists(log: LogFile, path: Path) -> Dataset:
 
 def _description(path: Path, file: h5py.File) -> dict[str, Any]:
     text = attribute(file, "description", str, path=path, default="{}")
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{path}: attribute 'description' is not JSON") from error
-    return value if isinstance(value, dict) else {}
+    value = parse_json(text, where=f"{path}: attribute 'description'")
+    return dict(Description.check(value, where=f"{path}: attribute 'description'"))
 
 
 def _check_extras(path: Path, log: LogFile) -> None:

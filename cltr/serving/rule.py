@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from cltr.errors import DataError
 from cltr.serving.draws import check_scores, coin, sample_ranking, sort_ranking
@@ -97,10 +97,15 @@ class ServingRule:
     rankings: Mapping[str, tuple[StoredRanking, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse shares that are none."""
+        """Refuse shares that are none, and orders that there are not."""
         for what, share in [("share", self.share), *self.shares.items()]:
-            if not 0 <= share <= 1:
-                raise DataError(f"serving rule: share {share} of '{what}' must lie in [0, 1]")
+            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+                raise DataError(f"serving rule: share {share!r} of '{what}' must lie in [0, 1]")
+        for order in (self.new, self.production):
+            if order not in get_args(Order):
+                raise DataError(f"serving rule: rankings are sampled or sorted, not {order!r}")
+        if self.top_k is not None and (type(self.top_k) is not int or self.top_k < 1):
+            raise DataError(f"serving rule: top_k is {self.top_k!r}; expected 1 or more, or null")
         for query, stored in self.rankings.items():
             total = sum(one.share for one in stored)
             if not abs(total - 1) <= 1e-9:
@@ -212,6 +217,8 @@ class ServingRule:
             return cls(rankings=rankings, **values)
         except OSError as error:
             raise DataError(f"{path}: cannot read the serving rule: {error.strerror}") from error
+        except RecursionError as error:
+            raise DataError(f"{path}: not a serving rule: values are nested too deep") from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(f"{path}: not a serving rule: {error}") from error
 

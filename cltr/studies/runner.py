@@ -10,10 +10,11 @@ import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait as wait_for
@@ -22,6 +23,9 @@ from typing import Any
 
 from cltr.errors import CltrError, DataError
 from cltr.experiment.components import compose, needed_plugins
+from cltr.files.claims import TakenError, claim, remove_leftovers, reserve
+from cltr.files.json_files import read_json
+from cltr.files.resuming import resume_with_the_same
 from cltr.files.storage import finite, make_folder, write_beside
 from cltr.plugins import versions
 from cltr.studies.cell_worker import CellWorker, key_of
@@ -29,6 +33,8 @@ from cltr.studies.portable_arithmetic import arithmetic, common_arithmetic
 from cltr.studies.study import PRODUCTION, Cell, Study
 
 CELLS = "cells"
+WAITING = 0.5
+"""Seconds between two looks at a cell that another process computes."""
 STUDY = "study.toml"
 Keyed = tuple[Cell, str]
 
@@ -61,14 +67,13 @@ def run_study(
         on_progress: called now and then.
     """
     needed = check_methods(study)
+    resume_with_the_same()
     groups = _keyed(study)
     study = study.model_copy(update={"plugins": needed})
     _prepare(study, folder)
     cells = [keyed for group in groups for keyed in group]
     before = {key for _, key in cells if (row := _read(folder, key)) and row["status"] == "done"}
-    for _, key in cells:
-        if key not in before:  # failed ones are tried again
-            _file(folder, key).unlink(missing_ok=True)
+    _forget_failed(folder, [key for _, key in cells if key not in before])
     missing = [[keyed for keyed in group if keyed[1] not in before] for group in groups]
 
     statuses = dict.fromkeys(before, "done")
@@ -95,6 +100,17 @@ def run_study(
     return [vars(cell) | (_read(folder, key) or {"status": "missing"}) for cell, key in cells]
 
 
+def _forget_failed(folder: Path, keys: list[str]) -> None:
+    """Failed cells are tried again, unless another process is at one just now."""
+    for key in keys:
+        if not _file(folder, key).exists():
+            continue
+        with suppress(TakenError), claim(_file(folder, key)):
+            row = _read(folder, key)
+            if row is not None and row["status"] != "done":
+                _file(folder, key).unlink(missing_ok=True)
+
+
 def check_methods(study: Study) -> dict[str, str]:
     """Check names and options of every method before anything is computed.
 
@@ -115,6 +131,7 @@ def check_methods(study: Study) -> dict[str, str]:
 def _prepare(study: Study, folder: Path) -> None:
     make_folder(folder)
     make_folder(folder / CELLS)
+    remove_leftovers(folder / CELLS)
     with write_beside(folder / STUDY, wait=True) as temporary:
         temporary.write_text(study.to_toml(), encoding="utf-8")
 
@@ -156,13 +173,10 @@ def _compute(
         initargs=(study.to_toml(), folder, plugins, processes.Lock()),
     )
     try:
-        with common_arithmetic():  # for the processes that start as groups are handed in
-            waiting: set[Future[None]] = {pool.submit(_work, group) for group in groups}
-        while waiting:
-            finished, waiting = wait(waiting, timeout=0.5)
-            tell()
-            for future in finished:
-                future.result()
+        while groups:
+            with common_arithmetic():  # for the processes that start as groups are handed in
+                waiting: set[Future[list[Keyed]]] = {pool.submit(_work, one) for one in groups}
+            groups = _finish(waiting, tell)
     except BrokenProcessPool as error:
         raise CltrError(
             f"{folder}: a worker process died, perhaps for want of memory; what is done is kept: "
@@ -174,6 +188,21 @@ def _compute(
             process.terminate()
 
 
+def _finish(waiting: set["Future[list[Keyed]]"], tell: Callable[[], None]) -> list[list[Keyed]]:
+    """Wait for groups of cells; those that other processes are at come back, to be looked at again.
+
+    They are done by then, or their process has ended and they are computed here.
+    """
+    taken = []
+    while waiting:
+        finished, waiting = wait(waiting, timeout=0.5)
+        tell()
+        taken += [left for future in finished if (left := future.result())]
+    if taken:
+        time.sleep(WAITING)
+    return taken
+
+
 class _Worker:
     """Computes groups of cells, in a process of its own."""
 
@@ -181,12 +210,25 @@ class _Worker:
         self._study, self._folder, self._bench = study, folder, CellWorker()
         self._first, self._known = first, set[str]()
 
-    def work(self, group: list[Keyed]) -> None:
-        """Compute cells that share their clicks, and write each as it is done."""
-        for cell, key in group:
-            with self._compiling(cell.method):
-                row = self._bench.run(self._study, cell)
-            write_row(self._folder, key, row)
+    def work(self, group: list[Keyed]) -> list[Keyed]:
+        """Compute cells that share their clicks, and write each as it is done.
+
+        Returns:
+            Cells that another process is at.
+        """
+        return [keyed for keyed in group if not self._cell(*keyed)]
+
+    def _cell(self, cell: Cell, key: str) -> bool:
+        """Compute a cell unless it is there; False if another process is at it."""
+        try:
+            with reserve(_file(self._folder, key)):
+                if _read(self._folder, key) is None:
+                    with self._compiling(cell.method):
+                        row = self._bench.run(self._study, cell)
+                    write_row(self._folder, key, row)
+        except TakenError:
+            return False
+        return True
 
     def _compiling(self, method: str) -> Any:
         """One at a time when a method may have kernels to compile: they share numba's cache."""
@@ -221,8 +263,8 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(group: list[Keyed]) -> None:
-    _here["worker"].work(group)
+def _work(group: list[Keyed]) -> list[Keyed]:
+    return _here["worker"].work(group)
 
 
 def write_row(folder: Path, key: str, row: dict[str, Any]) -> None:
@@ -238,11 +280,11 @@ def _file(folder: Path, key: str) -> Path:
 def _read(folder: Path, key: str) -> dict[str, Any] | None:
     path = _file(folder, key)
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
+        row = read_json(path)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read: {error}; remove it to compute it again") from None
+    except DataError as error:
+        raise DataError(f"{error}; remove it to compute it again") from error
     if not isinstance(row, dict) or not _is_cell(row):
         raise DataError(f"{path}: not a cell of a study; remove it to compute it again")
     return row

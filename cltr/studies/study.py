@@ -16,9 +16,9 @@ from cltr.experiment.config import (
     Version,
     parse_assignments,
     parse_value,
-    read_toml,
     resolve,
 )
+from cltr.files.json_files import read_toml
 from cltr.options import Choice, Options
 
 SKYLINE = "skyline"

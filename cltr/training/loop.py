@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from cltr.documents import Documents, State
+from cltr.errors import DataError
 from cltr.interfaces import Estimator, Model, Penalised, Ranker
 from cltr.options import Options
 from cltr.training.batch_ascent import BatchAscent, mean
@@ -105,8 +106,7 @@ class Trainer:
                 state.best_value = -np.inf
             on_epoch(state)
         else:
-            model.load_state(state.weights)
-            model.load_training_state(state.optimizer)
+            self._go_on(model, state)
         whole = self._whole(training) if model.whole else None
         while (
             state.epoch < self.options.epochs
@@ -120,6 +120,18 @@ class Trainer:
         if self.options.keep == "best":
             model.load_state(state.best_weights)
         return state
+
+    @staticmethod
+    def _go_on(model: Model, state: TrainingState) -> None:
+        """Put a stored state into the model; both its best and its last weights must fit."""
+        try:
+            model.load_state(state.best_weights)
+            model.load_state(state.weights)
+            model.load_training_state(state.optimizer)
+        except (KeyError, ValueError, TypeError) as error:
+            raise DataError(
+                f"the checkpoint does not fit the run: {error}; remove it to start afresh"
+            ) from error
 
     def value(self, model: Model, split: Rewards) -> float:
         """The estimator's own value of the policy on a split."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from cltr.data.finite_features import require_finite_features
 from cltr.documents import Documents
 from cltr.interfaces import Model
-from cltr.training.finite_features import require_finite_features
 from cltr.training.torch_model import ROWS_AT_ONCE
 from cltr.types import Dataset, Floats
 

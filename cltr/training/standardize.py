@@ -64,7 +64,19 @@ class Standardization:
             for name, array in state.items()
             if name.startswith(PREFIX)
         }
-        return cls(**found) if found else None
+        if not found:
+            return None
+        kinds = {"tailed": np.bool_, "unit": np.float64, "center": np.float64, "scale": np.float64}
+        length = len(found["center"]) if found.get("center", np.empty(())).ndim == 1 else -1
+        fits = found.keys() == kinds.keys() and all(
+            found[name].dtype == kind and found[name].shape == (length,)
+            for name, kind in kinds.items()
+        )
+        if not fits or np.isnan(found["scale"]).any() or not (found["scale"] > 0).all():
+            raise ValueError("what standardises the inputs is damaged")
+        if not (np.isfinite(found["center"]).all() and (found["unit"] > 0).all()):
+            raise ValueError("what standardises the inputs is not finite")
+        return cls(**found)
 
 
 def fit_standardization(features: Matrix) -> Standardization:

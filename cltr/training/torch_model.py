@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from cltr.data.finite_features import require_finite_features
 from cltr.documents import Documents, ModelSetup, State
 from cltr.errors import DataError, UnsupportedError
+from cltr.files.arrays import check_arrays
 from cltr.interfaces import Ascent, Model, Scorer
 from cltr.training.adam import Adam
-from cltr.training.finite_features import require_finite_features
 from cltr.training.standardize import PREFIX, Standardization, fit_standardization
 from cltr.types import Booleans, Floats
 
@@ -150,15 +151,15 @@ class TorchModel(Model):
 
         self.inputs = Standardization.of_state(state)
         self.adds = ADDS in state
-        tensors = {
-            name: torch.from_numpy(np.array(array))
+        given = {
+            name: array
             for name, array in state.items()
             if name != ADDS and not name.startswith(PREFIX)
         }
-        try:
-            self.module.load_state_dict(tensors)
-        except RuntimeError as error:
-            raise ValueError(str(error)) from error
+        own = {name: one.numpy() for name, one in self.module.state_dict().items()}
+        check_arrays(given, own, what="weights")
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in given.items()}
+        self.module.load_state_dict(tensors)
 
     def training_state(self) -> State:
         if self._adam is None:
@@ -167,8 +168,11 @@ class TorchModel(Model):
 
     def load_training_state(self, state: State) -> None:
         if state:
+            adam = self._optimizer()
+            expected = {"steps": np.array(self._steps), **adam.state()}
+            check_arrays(state, expected, what="state of the optimiser")
             self._steps = int(state["steps"])
-            self._optimizer().load(state)
+            adam.load(state)
 
     def start_from(self, documents: Documents, queries: Booleans) -> None:
         """Add to production's scores, and nothing yet: the last layer of the module becomes 0."""

@@ -13,7 +13,16 @@ COMMANDS = {
     "simulate": ["simulate", "-n", "1e9", "--out", "clicks.h5"],
     "compare": ["compare", "-m", "dr", "-n", "1e9", "--out", "study", "--workers", "1"],
 }
-BEGUN = {"train": "run/run.toml", "simulate": ".clicks.h5.partial", "compare": "study/study.toml"}
+HOW = {
+    "train": "to resume: cltr train --resume run",
+    "simulate": "to start again: cltr simulate -n 1e9 --out clicks.h5",
+    "compare": "to resume: cltr compare -m dr -n 1e9 --out study --workers 1",
+}
+BEGUN = {
+    "train": "run/run.toml",
+    "simulate": ".clicks.h5.cltr-partial",
+    "compare": "study/study.toml",
+}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -34,9 +43,9 @@ def test_a_signal_ends_a_command_at_once(tmp_path, command, number):
     finally:
         process.kill()
     assert process.returncode == 128 + number
-    assert told.splitlines()[-1].startswith("Error: interrupted; to resume: ")
+    assert told.splitlines()[-1].startswith(f"Error: interrupted; {HOW[command]}")
     assert told.count("Traceback") == 0
-    assert not list(tmp_path.rglob("*.partial"))
+    assert not list(tmp_path.rglob("*.cltr-partial"))
 
 
 def wait_for(folder: Path, name: str) -> None:

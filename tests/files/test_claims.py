@@ -8,7 +8,8 @@ import time
 import pytest
 
 from cltr.errors import DataError
-from cltr.files.claims import PARTIAL, abandon, claim
+from cltr.files import claims
+from cltr.files.claims import PARTIAL, abandon, claim, hidden_folder, remove_leftovers, reserve
 from cltr.files.storage import write_beside
 
 SPAWN = multiprocessing.get_context("fork")
@@ -86,3 +87,88 @@ def test_partial_files_are_removed_when_the_process_must_end(tmp_path):
     with claim(tmp_path / "a.txt") as partial:
         abandon()
         assert not partial.exists()
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """As in a process that has not looked for leftovers."""
+    monkeypatch.setattr(claims, "_swept", set())
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_one_in_the_folder(
+    holder, tmp_path, fresh
+):
+    other = tmp_path / "b.txt"
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join()
+    with write_beside(other) as partial:
+        partial.write_text("b")
+    assert [path.name for path in tmp_path.iterdir()] == ["b.txt"]
+
+
+def test_what_a_living_process_writes_is_never_removed(holder, tmp_path, fresh):
+    remove_leftovers(tmp_path)
+    assert (tmp_path / f".a.txt{PARTIAL}").read_text() == "half"
+
+
+def test_files_of_others_are_never_removed(tmp_path, fresh):
+    names = [".x.partial", "x.cltr-partial", ".cltr", "x"]
+    for name in names:
+        (tmp_path / name).touch()
+    remove_leftovers(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*names}
+
+
+def leave_a_folder(place):
+    with hidden_folder(place) as folder:
+        (folder / "spill").write_text("much")
+        os._exit(0)
+
+
+def test_hidden_folders_go_with_the_work_or_are_removed_later(tmp_path, fresh):
+    with hidden_folder(tmp_path) as folder:
+        (folder / "spill").write_text("much")
+        claims._swept.clear()
+        remove_leftovers(tmp_path)
+        assert folder.exists()
+    assert not folder.exists()
+    process = SPAWN.Process(target=leave_a_folder, args=(tmp_path,))
+    process.start()
+    process.join()
+    (left,) = tmp_path.iterdir()
+    os.utime(left, (0, 0))
+    claims._swept.clear()
+    remove_leftovers(tmp_path)
+    assert not left.exists()
+
+
+def test_a_reserved_file_is_refused_to_others_and_written_as_usual(tmp_path):
+    target = tmp_path / "a.txt"
+
+    def write():
+        with pytest.raises(DataError, match="another process"), write_beside(target):
+            pass
+
+    with reserve(target):
+        other = SPAWN.Process(target=write)
+        other.start()
+        other.join()
+        assert other.exitcode == 0
+        for text in ("first", "second"):
+            with write_beside(target) as partial:
+                partial.write_text(text)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert target.read_text() == "second"
+
+
+def test_a_reservation_that_comes_to_nothing_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError), reserve(tmp_path / "a.txt"):
+        raise ZeroDivisionError
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_written_cannot_be_reserved(tmp_path):
+    with pytest.raises(DataError, match="there is no folder"), reserve(tmp_path / "b" / "a.txt"):
+        pass
+    with pytest.raises(DataError, match="is a folder"), reserve(tmp_path):
+        pass

@@ -184,7 +184,7 @@ def refused(path):
         assert not out.exists()
     else:
         open_log(out)
-    assert [p for p in path.parent.iterdir() if p.name.endswith(".partial")] == []
+    assert [p for p in path.parent.iterdir() if p.name.endswith("partial")] == []
 
 
 def test_line_numbers(tmp_path):

@@ -370,7 +370,7 @@ def test_an_hdf5_file_of_another_format(path):
         ),
         (
             lambda file: file.attrs.__setitem__("description", "{"),
-            "attribute 'description' is not JSON",
+            "attribute 'description': cannot be read as JSON",
         ),
         (lambda file: file.attrs.__delitem__("complete"), "was not written to its end"),
         (lambda file: file.attrs.__setitem__("version", 99), "has version 99"),

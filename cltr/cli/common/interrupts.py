@@ -32,7 +32,7 @@ def message() -> str:
     """One line for the user."""
     from cltr.files.resuming import how_to_resume
 
-    return f"interrupted; to resume: {how_to_resume()}"
+    return f"interrupted; {how_to_resume()}"
 
 
 @contextmanager
@@ -76,9 +76,10 @@ def end_now() -> NoReturn:
     from multiprocessing import active_children
 
     from cltr.files.claims import abandon
+    from cltr.report.visible import visible
 
     for child in active_children():
         child.kill()
     abandon()
-    os.write(2, f"Error: {message()}\n".encode())
+    os.write(2, f"Error: {visible(message())}\n".encode("utf-8", "replace"))
     os._exit(exit_code())
