@@ -1,6 +1,6 @@
 """Files at rest: written beside and renamed when whole, checked before use.
 
-A file is written under a name that ends in ``.partial`` in the folder of the target, and takes
+A file is written under a name that ends in ``.cltr-partial`` in the folder of the target, and takes
 the target's name in one step when all of it is on disk. So a kill at any moment, or a full disk,
 leaves the old file or none, never half of a new one. HDF5 files also say what they are
 (``format``) and, last of all, that they are ``complete``.
