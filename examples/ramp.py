@@ -1,15 +1,17 @@
 """From the first share to all requests: ramps of a new ranker, and what users lose on the way.
 
-    python examples/ramp.py --ramps 200
+    python examples/ramp.py --ramps 200 --steps 12 --out docs/ramps.csv
 
 A log of production is simulated and the gate says which share of the requests the worst case
 allows. Then the new ranker is shown to that share, a few thousand requests at a time. After each
-step the clicks so far say stop, ship or continue, and with which share. Users are as the click
-model says, of another kind than it says, or adversarial. The true loss of NDCG at a step is the
-share times that of the new ranker; the budget must never be exceeded.
+step the outcomes so far say stop, ship or continue, and with which share. Users are as the click
+model says, of another kind than it says, or adversarial. New rankers are better, worse, or learned
+from the log with ``--on-doubt ignore``, so by a user who disregards every warning. The true loss
+of NDCG at a step is the share times that of the new ranker.
 """
 
 import argparse
+import csv
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -34,14 +36,34 @@ from cltr.types import Dataset, Floats
 BUDGET = 0.02
 """Points of NDCG, as a share, that may be lost at worst."""
 TOLERANCE = 0.01
-"""Clicks per shown document that may be lost."""
+"""Outcome per shown document that may be lost."""
 TOP_K = 5
+ASSUMED = "trust-bias"
+"""The click model that the gate and training assume."""
 USERS: dict[str, tuple[str, ClickModel]] = {
     "as modelled": ("trust-bias", TrustBias()),
     "wrongly modelled": ("pbm", PositionBased()),
     "adversarial": ("adversarial", Adversarial(TrustBias())),
 }
-"""Name of the users who made the log, and how they click; the gate assumes trust bias."""
+"""Name of the users who made the log, and how they click."""
+ORDERS = TrustBias()
+"""How users order, whatever they click: by relevance. This is what ``--outcome-column`` names."""
+KINDS = ("better", "worse", "learned")
+"""New rankers."""
+COLUMNS = (
+    "users",
+    "new ranker",
+    "outcome",
+    "health checks",
+    "certified share",
+    "true loss, points",
+    "largest share",
+    "largest true loss, points",
+    "ramps",
+    "at 100 %",
+    "stopped",
+    "median requests to 100 %",
+)
 
 
 @dataclass(frozen=True)
@@ -55,19 +77,19 @@ class Case:
     certified: float
     """Share that the worst case allows."""
     healthy: bool
-    """Whether all health checks of the log pass."""
+    """Whether all health checks of the log and of the new ranker's gain pass."""
     worst_loss: float
     true_loss: float
     """Production's NDCG less the new ranker's, by the labels."""
 
 
-def prepare(name: str, folder: Path, *, moved: float, interactions: int = 20_000) -> Case:
+def prepare(name: str, folder: Path, *, kind: str, interactions: int = 20_000) -> Case:
     """Simulate production's log, make a new ranker, and ask the gate.
 
     Args:
         name: of the users.
         folder: for the log.
-        moved: how much of the true relevance the new ranker's scores add; negative makes it worse.
+        kind: of the new ranker.
         interactions: of the log.
     """
     users, click = USERS[name]
@@ -77,14 +99,13 @@ def prepare(name: str, folder: Path, *, moved: float, interactions: int = 20_000
     whole = load_dataset("demo")
     scores = open_log(path, whole).scores
     assert scores is not None
-    noise = np.random.default_rng(7).normal(size=whole.n_documents)
-    new = scores + 0.2 * noise + moved * whole.relevance
+    new = new_scores(kind, path, whole, scores)
     table = {
         "query": [str(query) for query in np.repeat(whole.query_ids, whole.lists.lengths)],
         "document": [str(document) for document in whole.document_ids],
         "score": new,
     }
-    verdict = cltr.gate(table, log=path, serve="sampled", click_model="trust-bias", max_loss=BUDGET)
+    verdict = cltr.gate(table, log=path, serve="sampled", click_model=ASSUMED, max_loss=BUDGET)
     loss = float(verdict.result["worst_case_loss"])
     rows, part = whole.documents_of("test"), whole.part("test")
     values = [
@@ -96,15 +117,48 @@ def prepare(name: str, folder: Path, *, moved: float, interactions: int = 20_000
     return Case(part, scores[rows], new[rows], click, share, healthy, loss, values[0] - values[1])
 
 
-def ramp(case: Case, seed: int, *, step: int, steps: int, trusted: bool) -> Iterator[float]:
+def new_scores(kind: str, log: Path, dataset: Dataset, production: Floats) -> Floats:
+    """Scores of a new ranker on all documents.
+
+    Args:
+        kind: ``learned`` from the log by plain DR in spite of all doubts; the others add noise and
+            true relevance, or take it away.
+        log: to learn from.
+        dataset: whose documents.
+        production: its scores.
+    """
+    if kind == "learned":
+        run = cltr.train(
+            log=log,
+            estimator="plain",
+            click_model=ASSUMED,
+            on_doubt="ignore",
+            skyline=False,
+            out=log.with_suffix(".run"),
+            progress=False,
+            report=False,
+        )
+        lengths = dataset.lists.lengths.tolist()
+        return np.asarray(
+            run.predict(dataset.features, production=production, lengths=lengths), np.float64
+        )
+    noise = np.random.default_rng(7).normal(size=dataset.n_documents)
+    sign = 1.0 if kind == "better" else -1.0
+    return np.asarray(production + 0.2 * noise + sign * dataset.relevance)
+
+
+def ramp(
+    case: Case, seed: int, *, step: int, steps: int, trusted: bool, outcome: str = "clicks"
+) -> Iterator[float]:
     """Shares in force, step by step, until all requests or none get the new ranker.
 
     Args:
         case: the new ranker and its users.
-        seed: of requests and clicks.
+        seed: of requests and outcomes.
         step: requests between two looks.
         steps: looks at most.
-        trusted: whether clicks may raise the share beyond the certified one.
+        trusted: whether outcomes may raise the share beyond the certified one.
+        outcome: ``clicks`` or ``orders``.
     """
     rng = np.random.default_rng(seed)
     share = case.certified
@@ -116,7 +170,7 @@ def ramp(case: Case, seed: int, *, step: int, steps: int, trusted: bool) -> Iter
         new = rng.random(step) < share
         arms = np.append(arms, new)
         shares = np.append(shares, np.full(step, share))
-        outcomes = np.append(outcomes, _clicks(case, new, rng))
+        outcomes = np.append(outcomes, _outcomes(case, new, outcome, rng))
         share = judge_canary(
             CanaryLog(arms > 0, shares, outcomes),
             limits=Limits(0.0, 1.0),
@@ -126,8 +180,8 @@ def ramp(case: Case, seed: int, *, step: int, steps: int, trusted: bool) -> Iter
         ).share
 
 
-def _clicks(case: Case, new: np.ndarray, rng: np.random.Generator) -> Floats:
-    """Clicks per shown document of each request."""
+def _outcomes(case: Case, new: np.ndarray, outcome: str, rng: np.random.Generator) -> Floats:
+    """Clicks or orders per shown document of each request."""
     lists = case.dataset.lists
     width = int(lists.lengths.max())
     padded = np.full((2, len(lists.lengths), width), -np.inf)
@@ -140,50 +194,79 @@ def _clicks(case: Case, new: np.ndarray, rng: np.random.Generator) -> Floats:
     shown = np.argsort(-keys, axis=1)[:, :TOP_K]
     real = np.take_along_axis(keys, shown, 1) > -np.inf
     seen = np.where(real, np.take_along_axis(relevance[queries], shown, 1), np.nan)
-    clicks = case.users.sample(seen, case.users.draw_context(len(new), rng), rng) & real
-    return np.asarray(clicks.sum(1) / TOP_K)
+    users = case.users if outcome == "clicks" else ORDERS
+    happened = users.sample(seen, users.draw_context(len(new), rng), rng) & real
+    return np.asarray(happened.sum(1) / TOP_K)
 
 
-def study(ramps: int, *, step: int, steps: int) -> Iterator[str]:
-    """A line for each kind of users and each new ranker."""
-    yield "users | new ranker | health checks | certified share | true loss, points | largest share"
-    yield " | largest true loss, points | ramps at 100 % | stopped | median requests to 100 %\n"
+def study(ramps: int, *, step: int, steps: int) -> Iterator[dict[str, str]]:
+    """A row for each kind of users, each new ranker and each outcome."""
     with tempfile.TemporaryDirectory() as folder:
         for name in USERS:
-            for kind, moved in (("better", 1.0), ("worse", -1.0)):
-                case = prepare(name, Path(folder), moved=moved)
-                yield _row(name, kind, case, ramps, step=step, steps=steps)
+            for kind in KINDS:
+                case = prepare(name, Path(folder), kind=kind)
+                for outcome in ("clicks", "orders") if name == "adversarial" else ("clicks",):
+                    trusted = case.healthy or outcome == "orders"
+                    paths = [
+                        [
+                            *ramp(
+                                case, seed, step=step, steps=steps, trusted=trusted, outcome=outcome
+                            )
+                        ]
+                        for seed in range(ramps)
+                    ]
+                    first = (name, kind, outcome, "pass" if case.healthy else "do not all pass")
+                    cells = (*first, *_cells(case, paths, step))
+                    yield dict(zip(COLUMNS, cells, strict=True))
 
 
-def _row(name: str, kind: str, case: Case, ramps: int, *, step: int, steps: int) -> str:
-    paths = [
-        [*ramp(case, seed, step=step, steps=steps, trusted=case.healthy)] for seed in range(ramps)
-    ]
+def _cells(case: Case, paths: list[list[float]], step: int) -> tuple[str, ...]:
+    """What became of all ramps of a case."""
     largest = max(max(path) for path in paths)
     full = [step * (len(path) - 1) for path in paths if path[-1] == 1.0]
-    stopped = sum(path[-1] == 0.0 for path in paths)
     median = "never"
-    if 2 * len(full) > ramps:
-        waiting = [*full, *[np.inf] * (ramps - len(full))]
-        median = f"{np.median(waiting):,.0f}"
-    health = "pass" if case.healthy else "do not all pass"
+    if 2 * len(full) > len(paths):
+        median = f"{np.median([*full, *[np.inf] * (len(paths) - len(full))]):.0f}"
     return (
-        f"{name} | {kind} | {health} | {case.certified:.2%} | {100 * case.true_loss:+.1f} | "
-        f"{largest:.2%} | {100 * max(largest * case.true_loss, 0.0):.2f} | "
-        f"{len(full)} of {ramps} | {stopped} | {median}\n"
+        f"{case.certified:.4f}",
+        f"{100 * case.true_loss:.2f}",
+        f"{largest:.4f}",
+        f"{100 * max(largest * case.true_loss, 0.0):.2f}",
+        str(len(paths)),
+        str(len(full)),
+        str(sum(path[-1] == 0.0 for path in paths)),
+        median,
     )
 
 
+def table(path: Path) -> str:
+    """The rows of a file as Markdown."""
+    with path.open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    lines = [f"| {' | '.join(COLUMNS)} |", f"|{' --- |' * len(COLUMNS)}"]
+    for row in rows:
+        for name in ("certified share", "largest share"):
+            row[name] = f"{float(row[name]):.2%}"
+        if row[COLUMNS[-1]] != "never":
+            row[COLUMNS[-1]] = f"{int(row[COLUMNS[-1]]):,}"
+        lines.append(f"| {' | '.join(row[name] for name in COLUMNS)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
-    """Run the study and print its table."""
+    """Run the study and write its rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ramps", type=int, default=20)
     parser.add_argument("--step", type=int, default=5_000)
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--out", type=Path, help="a CSV file; the screen by default")
     given = parser.parse_args()
-    for line in study(given.ramps, step=given.step, steps=given.steps):
-        sys.stdout.write(line)
-        sys.stdout.flush()
+    with given.out.open("w", newline="") if given.out else sys.stdout as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for row in study(given.ramps, step=given.step, steps=given.steps):
+            writer.writerow(row)
+            file.flush()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
     python -m tests.gate_rates --logs 100 --users dbn --users cascade --size 20000
 
 add rows to docs/gate-rates.csv, one for each log. Interrupt it at any time: the same command
-resumes. Seeds are the numbers of the logs. ``--table`` writes the tables of docs/gate.md anew.
+resumes. Seeds are the numbers of the logs. ``--table`` writes all tables of docs/gate.md anew, also
+that of ``examples/ramp.py``.
 """
 
 import argparse
@@ -29,10 +30,11 @@ from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import Mixture, ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
 from cltr.types import LOG_PARTS, ClickLog, Dataset, Floats, Integers, Lists
+from tests.example_files import load
 from tests.page_tables import write_table
 
 DOCS = Path(__file__).parents[1] / "docs"
-RATES, PAGE = DOCS / "gate-rates.csv", DOCS / "gate.md"
+RATES, RAMPS, PAGE = DOCS / "gate-rates.csv", DOCS / "ramps.csv", DOCS / "gate.md"
 N_QUERIES, N_DOCUMENTS, TOP_K = 60, 10, 5
 SIZES = (2_000, 20_000, 200_000)
 TRAFFIC = ("even", "skewed")
@@ -229,6 +231,7 @@ def write_tables(path: Path) -> None:
     """Put all tables into the page."""
     for users, click_model in cases(path):
         write_table(PAGE, f"gate-rates {users} {click_model}", table(path, users, click_model))
+    write_table(PAGE, "ramps", load("ramp").table(RAMPS))
 
 
 def cases(path: Path) -> list[tuple[str, str]]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.gate_rates import PAGE, RATES, cases, table
+from tests.example_files import load
+from tests.gate_rates import PAGE, RAMPS, RATES, cases, table
 from tests.page_tables import read_table, write_table
 
 
@@ -11,6 +12,10 @@ def test_rates_are_those_of_their_file():
     for users, click_model in cases(RATES):
         shown = read_table(PAGE, f"gate-rates {users} {click_model}")
         assert shown == table(RATES, users, click_model)
+
+
+def test_ramps_are_those_of_their_file():
+    assert read_table(PAGE, "ramps") == load("ramp").table(RAMPS)
 
 
 def test_a_page_without_a_place_for_a_table_is_refused(tmp_path):

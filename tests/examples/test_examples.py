@@ -1,21 +1,12 @@
 """Guards: the scripts in examples/ run and print what their heads say."""
 
-import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.example_files import EXAMPLES, load
 
 
 def test_training_table_has_a_row_per_ranker():
@@ -55,10 +46,14 @@ def test_the_command_package_passes_its_own_tests(tmp_path):
 def test_ramps_keep_the_budget_whatever_users_do(tmp_path):
     ramp = load("ramp")
     for users in ("as modelled", "adversarial"):
-        case = ramp.prepare(users, tmp_path, moved=-1.0, interactions=4000)
+        case = ramp.prepare(users, tmp_path, kind="worse", interactions=4000)
         assert case.certified == pytest.approx(ramp.BUDGET / case.worst_loss)
         assert case.true_loss <= case.worst_loss
         shares = [*ramp.ramp(case, 0, step=500, steps=3, trusted=False)]
         assert all(share in (0.0, case.certified) for share in shares)
         assert max(shares) * case.true_loss <= ramp.BUDGET
     assert not case.healthy
+    for outcome, share in (("clicks", case.certified), ("orders", 0.0)):
+        rules = {"step": 20_000, "steps": 6, "trusted": outcome == "orders", "outcome": outcome}
+        *_, last = ramp.ramp(case, 0, **rules)
+        assert last == share  # adversarial clicks do not raise it, orders stop a worse ranker
