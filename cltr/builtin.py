@@ -22,17 +22,19 @@ def cltr_rewards() -> list[type[Any]]:
 @hookimpl
 def cltr_estimators() -> list[type[Any]]:
     from cltr.objectives.band import Band
+    from cltr.objectives.budget import Budget
     from cltr.objectives.plain import Plain
     from cltr.objectives.prpo import PRPO
 
-    return [Plain, PRPO, Band]
+    return [Plain, PRPO, Band, Budget]
 
 
 @hookimpl
 def cltr_rankers() -> list[type[Any]]:
     from cltr.training.exact_ranker import Exact
+    from cltr.training.optimum_ranker import Optimum
 
-    return [Exact]
+    return [Exact, Optimum]
 
 
 @hookimpl

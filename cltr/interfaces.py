@@ -11,8 +11,8 @@ turns the gain's slopes into gradients of scores, a **scorer** builds the model 
 (``cltr.hookspecs``); ``cltr.testing`` checks the rest.
 
 What a component can do beyond the least is a contract of its own, and so a base class:
-``Fittable`` click models, ``Penalised`` and ``Enforced`` estimators. A question that a component
-cannot answer is answered with None.
+``Fittable`` click models, ``Penalised`` and ``Enforced`` estimators, and what gives every query a
+policy of its own, ``PerQuery``. A question that a component cannot answer is answered with None.
 """
 
 from abc import ABC, abstractmethod
@@ -282,6 +282,15 @@ class Estimator(Component, ABC):
         r""":math:`\partial\,\text{gain} / \partial \omega`, elementwise."""
         return derivative(lambda w: self.gain(w, *tensors(logging_weights, rewards)), weights)
 
+    def kinks(self, logging_weights: Floats, rewards: Floats) -> Floats | None:
+        r"""Weights at which the slope of each document's gain changes, rising, ``[docs, J]``.
+
+        Between them the gain is linear. None if it is not, or if the kinks are not known: then
+        nothing computes the exact optimum of the gain.
+        """
+        del logging_weights, rewards
+        return None
+
     def diagnostics(
         self, weights: Floats, exposure: Exposure, rewards: Floats | None, lists: Lists
     ) -> Mapping[str, float]:
@@ -338,6 +347,56 @@ class Enforced(Estimator):
 
 
 @dataclass(frozen=True)
+class QueryTask:
+    r"""Queries that get a policy of their own, and what is known of their documents.
+
+    Attributes:
+        estimator: of the run.
+        rewards: :math:`\mu`, ``[docs]``.
+        logging_weights: :math:`\omega_0`, ``[docs]``.
+        lists: where each query's documents lie, end to end.
+        rank_weights: w, ``[K]``.
+        traffic: P(q), ``[queries]``.
+        each: whether a bound must hold for every query alone: the queries were not logged, so their
+            traffic is not known.
+    """
+
+    estimator: Estimator
+    rewards: Floats
+    logging_weights: Floats
+    lists: Lists
+    rank_weights: Floats
+    traffic: Floats
+    each: bool = False
+
+
+class PerQuery(ABC):
+    """A ranker or an estimator that gives every query a policy of its own.
+
+    The policy is stored as rankings with shares. The model that is trained beside it serves other
+    queries; an estimator is asked for those too, with the rewards that documents at their rank by
+    the model had on validation clicks.
+    """
+
+    @abstractmethod
+    def query_weights(self, task: QueryTask) -> Floats:
+        r"""Expected weights :math:`\omega` of each query's policy, ``[docs]``.
+
+        Some distribution over rankings must have them: the m largest of a query add up to at most
+        the m largest rank weights, all of them to the sum of all.
+        """
+
+    def kept(self, weights: Floats, task: QueryTask) -> bool:
+        """Whether policies with these expected weights keep its bound; True if it has none.
+
+        If not, as where production's weights are counted and cannot be had exactly, each query is
+        mixed with production (:class:`Enforced`).
+        """
+        del weights, task
+        return True
+
+
+@dataclass(frozen=True)
 class Objective:
     r"""The estimator, bound to a padded batch: all that a ranker needs to know.
 
@@ -373,6 +432,11 @@ class Ranker(Component, ABC):
     """Slopes of documents to gradients of scores, for the policy that it trains."""
 
     policy: Policy
+
+    def objection(self, estimator: Estimator) -> str | None:
+        """Why it cannot maximise an estimator, and what to do; None if it can."""
+        del estimator
+        return None
 
     @abstractmethod
     def gradient(self, batch: Batch, objective: Objective, rng: np.random.Generator) -> Floats:

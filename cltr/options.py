@@ -1,8 +1,8 @@
 """Options of a component: typed, documented, and closed to unknown keys."""
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from cltr.errors import OptionError
 
@@ -78,3 +78,24 @@ def did_you_mean(word: str, known: Any) -> str:
 
     close = get_close_matches(word, list(known), n=1)
     return f". Did you mean '{close[0]}'?" if close else ""
+
+
+def read_share(given: Any) -> float:
+    """A number from 0 to 1, also written as a percentage; ValueError if it is none.
+
+    Example:
+        >>> read_share("2%"), read_share(0.02)
+        (0.02, 0.02)
+    """
+    text = str(given).strip()
+    try:
+        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError as error:
+        raise ValueError("it is not a number such as 0.02 or 2%") from error
+    if not 0.0 <= share <= 1.0:
+        raise ValueError("it does not lie between 0 and 1 (0% and 100%)")
+    return share
+
+
+ShareOption = Annotated[float, BeforeValidator(read_share)]
+"""An option that is a share: 0.02 or ``2%``."""

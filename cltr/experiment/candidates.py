@@ -16,9 +16,11 @@ from cltr.evaluation.candidate import (
 from cltr.experiment.components import compose
 from cltr.experiment.config import AUTO
 from cltr.experiment.experiment import Experiment
+from cltr.experiment.hand_over import read_inputs
 from cltr.experiment.initial_model import new_model
 from cltr.experiment.judged_log import JudgedLog
 from cltr.experiment.provenance import CLICK_MODEL, read_config
+from cltr.experiment.query_policies import policies_of_run
 from cltr.experiment.run_folder import RunFolder
 from cltr.policies.on_dataset import Mixture
 
@@ -98,7 +100,9 @@ def _run(path: Path, judged: JudgedLog, *, name: str, serve: Serve | None) -> Ca
     folder.load_model("policy.safetensors", model)
     experiment.prepare(earlier["n_interactions"], earlier.get("n_queries", 0))
     if serve is None:
-        return CandidateRanker(name, experiment.serve(model), "as the run serves it")
+        elsewhere = read_inputs(folder).data != here.dataset.fingerprint
+        own = policies_of_run(folder, experiment, model, elsewhere=elsewhere)
+        return CandidateRanker(name, experiment.serve(model, own=own), "as the run serves it")
     scores = score(model, experiment.dataset)
     dataset = here.dataset
     served = {

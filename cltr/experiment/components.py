@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cltr.clicks.model_file import load_click_model
 from cltr.clicks.models import Adversarial
-from cltr.errors import UnknownNameError, UsageError
+from cltr.errors import UnknownNameError, UnsupportedError, UsageError
 from cltr.experiment.config import AUTO, RunConfig
 from cltr.extensions import Metric
 from cltr.files.fingerprints import file_fingerprint
@@ -124,6 +124,9 @@ def compose(config: RunConfig, *, needs: Mapping[str, str] | None = None) -> Com
             made_with = config.provenance
             known = needs or made_with.get("plugins") or made_with.get("versions", {})
             raise UnknownNameError(f"{error}{missing_plugins(known)}") from error
+    objection = components.ranker.objection(components.estimator)
+    if objection is not None:
+        raise UnsupportedError(objection)
     return components
 
 

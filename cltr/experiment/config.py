@@ -194,6 +194,8 @@ def with_defaults(values: dict[str, Any]) -> dict[str, Any]:
         estimator = dict(table_of(values, "estimator"))
         if estimator.get("name") == "prpo":
             values["estimator"] = {"name": "prpo", "clip": "100/N"} | estimator
+        if estimator.get("name") == "band":
+            values["estimator"] = {"name": "band", "box": True} | estimator
         return values
     values.setdefault("on_doubt", "stay")
     if values.get("log"):

@@ -1,6 +1,6 @@
 """Judge a finished run again: on its own or another data set, possibly blended."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,16 @@ from cltr.experiment.provenance import (
     open_data,
     read_config,
 )
+from cltr.experiment.query_policies import policies_of_run
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import open_run_log
 from cltr.exposure.production_ranker import Production
-from cltr.interfaces import Model
+from cltr.policies.on_dataset import Mixture
 from cltr.training.score_documents import score
 from cltr.types import Dataset, Rewards
+
+ROUNDING = 1e-9
+"""By which a certificate of the same rankings may differ."""
 
 
 def evaluate(
@@ -77,8 +81,15 @@ def evaluate(
     experiment = replace(experiment, plan=earlier.get("plan", "learn"))
     experiment.prepare(earlier["n_interactions"], earlier.get("n_queries", 0))
     rewards = None if log is None else experiment.reward(log.statistics)
-    blend = 1.0 if blend_to_loss is None else _blend(experiment, model, rewards, blend_to_loss)
-    judged = experiment.judge(model, blend=blend, rewards=rewards)
+    own = policies_of_run(folder, experiment, model, elsewhere=data is not None)
+    blend = 1.0
+    if blend_to_loss is not None:
+        blend = _blend(experiment, experiment.serve(model, own=own), rewards, blend_to_loss)
+    judged = experiment.judge(model, own=own, blend=blend, rewards=rewards)
+    as_stored = own is not None and data is None and blend_to_loss is None and not measures
+    told = _told(experiment, earlier, rewards, judged)
+    if as_stored:
+        told["alerts"] = [*told["alerts"], *_changed(earlier, judged, config.top_k)]
     if rewards is not None and "seen_by_training" not in earlier.get("off_policy", {}):
         judged["off_policy"]["seen_by_training"] = True  # version 0.1 chose by all of these clicks
     return {
@@ -88,7 +99,7 @@ def evaluate(
             for key in ("exposure", "users", "n_interactions", "assumptions")
             if key in earlier
         },
-        **_told(experiment, earlier, rewards, judged),
+        **told,
         "data": config.data if data is None else data if isinstance(data, str) else dataset.name,
         **judged,
         "blend": blend,
@@ -113,14 +124,28 @@ def _told(
     return {"alerts": alerts, "warnings": warnings, "misfit": misfit}
 
 
+def _changed(earlier: Mapping[str, Any], judged: Mapping[str, Any], top_k: int) -> Iterator[str]:
+    """Whether stored rankings have another certificate than the run said."""
+    for split in ("train", "test"):
+        before, now = (told["certificate"].get(split) for told in (earlier, judged))
+        if not before or not now:
+            continue
+        was, found = (one["worst_case"][f"ndcg@{top_k}"]["loss"] for one in (before, now))
+        if not abs(found - was) <= ROUNDING:
+            yield (
+                f"The stored rankings can lose {100 * found:.4f} points of NDCG@{top_k} ({split}), "
+                f"not {100 * was:.4f} as the run says: its files were changed. Train again."
+            )
+
+
 def _blend(
     experiment: Experiment,
-    model: Model,
+    served: Mapping[str, Mixture],
     rewards: Mapping[str, Rewards] | None,
     ndcg_loss: float,
 ) -> float:
     """Largest share of the new policy that keeps the worst-case loss on every certified split."""
-    served, bases = experiment.serve(model), experiment.bases(rewards)
+    bases = experiment.bases(rewards)
     weights = experiment.reported_weights["dcg"]
     return min(
         blend_for_loss(served[split], weights, ndcg_loss=ndcg_loss, basis=bases[split])

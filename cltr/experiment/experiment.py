@@ -28,6 +28,7 @@ from cltr.experiment.library_setup import set_up_libraries
 from cltr.experiment.outcome import Learned, Outcome
 from cltr.experiment.plan import Plan
 from cltr.experiment.progress import Progress
+from cltr.experiment.query_policies import QueryPolicies, make_policies
 from cltr.experiment.reward_clicks import reward_clicks
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
@@ -38,6 +39,7 @@ from cltr.logs.log_file import interactions_of
 from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
+from cltr.policies.stored_policy import StoredPolicy
 from cltr.training.loop import Trainer, TrainingState
 from cltr.training.score_documents import score
 from cltr.types import (
@@ -155,7 +157,7 @@ class Experiment:
         learned = self.learn(rewards, state=state, on_epoch=on_epoch)
         if isinstance(skyline, bool):
             skyline = self.learn_from_labels() if skyline else None
-        judged = self.judge(learned.model, rewards=rewards, skyline=skyline)
+        judged = self.judge(learned.model, own=learned.own, rewards=rewards, skyline=skyline)
         return Outcome(learned, rewards, judged)
 
     def simulate(self) -> dict[str, ClickStatistics]:
@@ -286,7 +288,8 @@ class Experiment:
             state=state,
             on_epoch=after_epoch,
         )
-        return Learned(model, final, trainer.diagnostics(model, rewards["train"]))
+        own = make_policies(self, model, rewards)
+        return Learned(model, final, trainer.diagnostics(model, rewards["train"]), own)
 
     @property
     def trainer(self) -> Trainer:
@@ -307,30 +310,37 @@ class Experiment:
         self.progress.stage("skyline")
         return train_skyline(self.config, self.dataset, self.components.scorer, self.progress)
 
-    def serve(self, model: Model, *, blend: float = 1.0) -> dict[str, Mixture]:
+    def serve(
+        self, model: Model, *, own: QueryPolicies | None = None, blend: float = 1.0
+    ) -> dict[str, Mixture]:
         """What users would get, on every split.
 
         Args:
             model: the new policy's.
+            own: policies of single queries; they stand in place of the model's.
             blend: share of the new policy in what is served, on top of the estimator's own.
         """
         scores = score(model, self.dataset)
-        policies = _applied(scores, self.dataset, self.components.ranker.policy)
-        return {
-            split: Mixture.of(
+        served = {}
+        for split, by_model in _applied(
+            scores, self.dataset, self.components.ranker.policy
+        ).items():
+            rankings = None if own is None else own.rankings.queries(*self.dataset.splits[split])
+            served[split] = Mixture.of(
                 self.components.estimator,
-                new,
+                by_model if rankings is None else StoredPolicy(rankings, by_model),
                 self.logging[split],
                 metrics=self.reported_weights.values(),
                 blend=blend,
+                bounded=rankings.known if own and own.bounded and rankings else None,
             )
-            for split, new in policies.items()
-        }
+        return served
 
     def judge(
         self,
         model: Model,
         *,
+        own: QueryPolicies | None = None,
         skyline: Model | None = None,
         blend: float = 1.0,
         rewards: Mapping[str, Rewards] | None = None,
@@ -339,12 +349,13 @@ class Experiment:
 
         Args:
             model: the new policy's.
+            own: policies of single queries; they stand in place of the model's.
             skyline: a model to compare with.
             blend: share of the new policy in what is served.
             rewards: for off-policy values; without, there are none.
         """
         self.progress.stage("evaluation")
-        served = self.serve(model, blend=blend)
+        served = self.serve(model, own=own, blend=blend)
         found: dict[str, Any] = {"metrics": {}}
         if self.dataset.judged:
             found["metrics"] = self.metrics(served, skyline=skyline)

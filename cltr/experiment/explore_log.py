@@ -12,7 +12,7 @@ from cltr.errors import DataError
 from cltr.exposure.logging_policy import LoggingPolicy, whole_log
 from cltr.policies import PlackettLuce
 from cltr.policies.exploring import explore_weights
-from cltr.policies.optimum import rankings_of
+from cltr.policies.query_rankings import QueryRankings
 from cltr.policies.rank_weights import rank_weights
 from cltr.policies.worst_losses import ndcg_losses
 from cltr.serving import ServingRule, StoredRanking
@@ -159,7 +159,7 @@ def explore_log(
     wanted = explore_weights(
         (production.chances @ weights)[chosen], inner, weights, max_loss=max_loss
     )
-    mixtures = rankings_of(wanted, inner, weights)
+    mixtures = QueryRankings.of(wanted, inner, weights).by_query()
     first = lists.starts[explored]
     found = Exploration(
         dataset,
@@ -167,8 +167,8 @@ def explore_log(
         log,
         max_loss,
         explored,
-        tuple(start + one.rankings for start, one in zip(first, mixtures, strict=True)),
-        tuple(one.shares for one in mixtures),
+        tuple(start + places for start, (places, _) in zip(first, mixtures, strict=True)),
+        tuple(shares for _, shares in mixtures),
     )
     return _within(found, max_loss + ROUNDING)
 

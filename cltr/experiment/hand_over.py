@@ -17,11 +17,13 @@ from cltr.documents import Documents
 from cltr.errors import CltrError, DataError
 from cltr.experiment.components import fitted_files
 from cltr.experiment.experiment import Experiment
+from cltr.experiment.outcome import Learned
+from cltr.experiment.query_policies import RANKINGS, RULE
 from cltr.experiment.run_folder import RunFolder
+from cltr.experiment.serving_rules import serving_rule
 from cltr.files.arrays import read_arrays, write_arrays
-from cltr.interfaces import Enforced, Model, Policy
-from cltr.policies import Deterministic, PlackettLuce
-from cltr.serving.rule import Order, ServingRule
+from cltr.interfaces import Model
+from cltr.serving.rule import ServingRule
 from cltr.types import Dataset, Floats
 
 VERSION = 1
@@ -150,51 +152,20 @@ def _same(model: Model, documents: Documents, scores: Floats) -> bool:
         return False
 
 
-def serving_rule(experiment: Experiment, model: Model, *, share: float = 1.0) -> ServingRule | None:
-    """How the run's policy is served, with the share of each query; None if no rule can.
-
-    Where the estimator enforces a bound, a query that was not there gets production: the share
-    that keeps the bound on it is not known.
-
-    Args:
-        experiment: of the run.
-        model: what was learned.
-        share: of the requests that should get the new policy now, by the run's verdict.
-    """
-    new = _order(experiment.components.ranker.policy)
-    production = experiment.production
-    old = _order(production.policy) if production.rank_distribution is None else "sorted"
-    if new is None or old is None:
-        return None
-    top_k = experiment.config.top_k
-    if not isinstance(experiment.components.estimator, Enforced):
-        return ServingRule(share, new, old, top_k)
-    shares: dict[str, float] = {}
-    for split in experiment.serve(model).values():
-        ids, known = split.dataset.query_ids.astype(str), split.known
-        kept = (share * split.share[known]).tolist()
-        shares |= dict(zip(ids[known].tolist(), kept, strict=True))
-    return ServingRule(0.0, new, old, top_k, shares)
-
-
-def _order(policy: Policy) -> Order | None:
-    names: dict[type, Order] = {PlackettLuce: "sampled", Deterministic: "sorted"}
-    return names.get(type(policy))
-
-
-def hand_over(folder: RunFolder, experiment: Experiment, model: Model, *, share: float) -> None:
+def hand_over(folder: RunFolder, experiment: Experiment, learned: Learned, *, share: float) -> None:
     """Write all that those who use the model need.
 
     Args:
         folder: of the run.
         experiment: of the run.
-        model: what was learned.
+        learned: the model, and the policies of single queries.
         share: of the requests that should get it now, by the run's verdict.
     """
+    model = learned.model
     sample = Sample.of(model, experiment.dataset)
     matched = experiment.production.scores is None
     inputs = Inputs.of(model, experiment.dataset, sample, matched=matched)
-    rule = serving_rule(experiment, model, share=share)
+    rule = serving_rule(experiment, model, own=learned.own, share=share)
     folder.write_json(INPUTS, inputs.plain())
     with folder.writing(SAMPLE) as partial:
         write_arrays(partial, sample.arrays())
@@ -253,7 +224,8 @@ def _readme(experiment: Experiment, inputs: Inputs, rule: ServingRule | None) ->
     if rule is not None:
         where = "each query has its share of requests that"
         where = where if rule.shares else f"{rule.share:.1%} of the requests, by the verdict,"
-        served = f"`serving.json`: {where} get the new ranker; its rankings are {rule.new}."
+        how = "stored with their shares" if rule.rankings else rule.new
+        served = f"`serving.json`: {where} get the new ranker; its rankings are {how}."
     name = json.dumps(components.estimator.name)
     return f"""# A run of cltr
 
@@ -271,6 +243,8 @@ The model needs {"; ".join(needs)}.
 | `serving.json` | how requests are served: shares by query, sampled or sorted, documents shown |
 | `production*.safetensors` | what is known of production on the training data |
 | `click-model*.h5` | click models that were fitted to a log, if the run used any |
+| `{RANKINGS}` | rankings and shares of queries that have a policy of their own, if any have |
+| `{RULE}` | mean rewards by rank, by which such a policy is found for other queries |
 | `history.json` | the course of training |
 | `result.json` | what the policy is worth, and its certificate |
 | `report.html` | the same as a page to read, if it was written |

@@ -17,24 +17,27 @@ from cltr.evaluation.off_policy import off_policy_values
 from cltr.evaluation.part import Fold, Weights
 from cltr.experiment.components import build
 from cltr.experiment.experiment import Clicks, Experiment
+from cltr.experiment.outcome import Learned
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
 from cltr.health.outcome import HealthCheck
-from cltr.interfaces import ClickModel, Model
+from cltr.interfaces import ClickModel
 
 
-def gains_by_model(experiment: Experiment, model: Model, clicks: Clicks) -> list[dict[str, Any]]:
+def gains_by_model(
+    experiment: Experiment, learned: Learned, clicks: Clicks
+) -> list[dict[str, Any]]:
     """The gain on test clicks under each click model that can be fitted to the training clicks.
 
     A model that did not converge, or cannot be fitted, is left out.
 
     Args:
         experiment: of the run.
-        model: the learned policy's.
+        learned: the policy.
         clicks: of the run, by split.
     """
     cut = cut_clicks(clicks, experiment.config.top_k)
-    served = experiment.serve(model)
+    served = experiment.serve(learned.model, own=learned.own)
     found = []
     for click_model in _fitted(experiment, cut):
         components = experiment.components.replace(

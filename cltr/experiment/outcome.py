@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cltr.experiment.query_policies import QueryPolicies
 from cltr.interfaces import Model
 from cltr.training.loop import TrainingState
 from cltr.types import Rewards
@@ -17,6 +18,8 @@ class Learned:
     state: TrainingState
     diagnostics: Mapping[str, float]
     """The estimator's own numbers on the training clicks."""
+    own: QueryPolicies | None = None
+    """Policies of single queries, where the ranker or the estimator makes them."""
 
     @property
     def clip_fraction(self) -> float | None:

@@ -1,7 +1,8 @@
 """Rank the documents of queries by a run's model, some whole queries at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,14 @@ from cltr.errors import DataError, UsageError
 from cltr.experiment.evaluate_run import load_production
 from cltr.experiment.hand_over import SERVING
 from cltr.experiment.provenance import check_data, open_data
+from cltr.experiment.query_policies import rankings_by_rule, read_policies, read_rule
 from cltr.experiment.run_model import RunModel
+from cltr.experiment.serving_rules import stored_rankings
+from cltr.interfaces import PerQuery, QueryTask
+from cltr.policies import Deterministic, PlackettLuce
+from cltr.policies.query_rankings import QueryRankings
 from cltr.policies.rank_weights import rank_weights
+from cltr.serving.rule import ServingRule
 from cltr.types import Dataset, Floats
 
 
@@ -53,6 +60,15 @@ class Candidates:
             scores = known.start(dataset, config.top_k)
         return cls(run, MatchedFeatures(dataset, None), scores)
 
+    @cached_property
+    def stored(self) -> QueryRankings | None:
+        """Rankings of all queries, where these are the run's own and it has stored them."""
+        dataset = self.features.dataset
+        if dataset.fingerprint != self.run.inputs.data:
+            return None
+        own = read_policies(self.run.folder, dataset)
+        return None if own is None else own.rankings
+
     def parts(self) -> Iterator["RankedPart"]:
         """Whole queries, as many as fit a block, with their scores."""
         dataset, run = self.features.dataset, self.run
@@ -72,7 +88,28 @@ class Candidates:
             )
             scores = run.scores(documents)
             omega = run.policy.expected_weights(scores, part.lists, weights)
-            yield RankedPart(part, scores, omega, production)
+            own = self._rankings(part, (first, last), scores, production)
+            if own is not None:
+                stored = np.repeat(own.known, part.lists.lengths)
+                omega = np.where(stored, own.weights(part.lists, weights), omega)
+            yield RankedPart(part, scores, omega, production, own)
+
+    def _rankings(
+        self, part: Dataset, queries: tuple[int, int], scores: Floats, production: Floats | None
+    ) -> QueryRankings | None:
+        """Rankings of queries that have a policy of their own, stored or by the run's rule."""
+        run = self.run
+        if self.stored is not None:
+            return self.stored.queries(*queries)
+        rule = read_rule(run.folder)
+        if rule is None or production is None:
+            return None
+        estimator, weights = run.estimator, rank_weights("dcg", run.config.top_k)
+        assert isinstance(estimator, PerQuery)
+        policy = PlackettLuce() if run.rule.production == "sampled" else Deterministic()
+        old = policy.expected_weights(production, part.lists, weights)
+        task = QueryTask(estimator, old, old, part.lists, weights, np.ones(part.n_queries))
+        return rankings_by_rule(estimator, rule, scores, task)
 
 
 @dataclass(frozen=True)
@@ -84,9 +121,13 @@ class RankedPart:
     weights: Floats
     """Expected DCG weights under the run's policy."""
     production: Floats | None
+    rankings: QueryRankings | None = None
+    """Of queries that have a policy of their own."""
 
     def table(self, shares: Mapping[str, float] | None, share: float) -> Any:
         """A row for each document, each query's by falling score, equal ones by document id.
+
+        Documents of a query with a policy of its own come by falling weight first.
 
         Args:
             shares: of the new ranker by query; None leaves the column out.
@@ -96,7 +137,10 @@ class RankedPart:
 
         part, lists = self.dataset, self.dataset.lists
         documents, queries = part.document_ids.astype(str), part.query_ids.astype(str)
-        order = np.lexsort((documents, -self.scores, lists.owners))
+        first = np.zeros(part.n_documents)
+        if self.rankings is not None:
+            first = np.repeat(self.rankings.known, lists.lengths) * self.weights
+        order = np.lexsort((documents, -self.scores, -first, lists.owners))
         columns = {
             "query": np.repeat(queries, lists.lengths),
             "document": documents[order],
@@ -177,7 +221,7 @@ def served(
 def _serve(
     run: RunModel, part: RankedPart, requests: Mapping[str, Sequence[str]]
 ) -> dict[str, list[Any]]:
-    rule = run.rule
+    rule = _with_rankings(run, part)
     rows: list[tuple[Any, ...]] = []
     for query, new, production in part.of_queries():
         asked = requests.get(query, ())
@@ -194,3 +238,18 @@ def _serve(
             ]
     names = ("request", "query", "arm", "share", "rank", "document")
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+
+def _with_rankings(run: RunModel, part: RankedPart) -> ServingRule:
+    """The run's rule, with the rankings of queries that it does not know."""
+    rule = run.rule
+    if part.rankings is None:
+        return rule
+    share = float(run.folder.read_json("result.json")["advice"]["share"])
+    found = dict(stored_rankings(part.rankings, part.dataset))
+    new = {query: stored for query, stored in found.items() if query not in rule.rankings}
+    return replace(
+        rule,
+        rankings={**rule.rankings, **new},
+        shares={**dict.fromkeys(new, share), **rule.shares},
+    )

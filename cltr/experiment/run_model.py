@@ -22,7 +22,8 @@ from cltr.experiment.hand_over import (
 from cltr.experiment.library_setup import set_up_libraries
 from cltr.experiment.provenance import check_data, open_data, read_config
 from cltr.experiment.run_folder import RunFolder
-from cltr.interfaces import Model, Policy
+from cltr.interfaces import Estimator, EstimatorContext, Model, Policy
+from cltr.policies.rank_weights import rank_weights
 from cltr.serving.rule import ServingRule
 from cltr.types import Dataset, Floats, Integers
 
@@ -69,6 +70,23 @@ class RunModel:
     def policy(self) -> Policy:
         """How rankings come from its scores."""
         return self.components.ranker.policy
+
+    @cached_property
+    def estimator(self) -> Estimator:
+        """The estimator, prepared as in the run."""
+        config, click_model = self.config, self.components.click_model
+        told = self.folder.read_json("result.json")
+        self.components.estimator.prepare(
+            EstimatorContext(
+                told["n_interactions"],
+                rank_weights(config.metric, config.top_k, click_model),
+                config.metric,
+                click_model,
+                told.get("n_queries", 0),
+                told.get("plan") == "narrow",
+            )
+        )
+        return self.components.estimator
 
     @cached_property
     def rule(self) -> ServingRule:

@@ -78,7 +78,7 @@ def _other_gains(
         return []
     misfit = misfit_of(components, outcome.rewards)
     if config.log or config.on_doubt != "ignore" or (misfit and misfit["rejected"]):
-        return gains_by_model(experiment, outcome.learned.model, clicks)
+        return gains_by_model(experiment, outcome.learned, clicks)
     return []
 
 

@@ -109,7 +109,7 @@ def _run(
         on_epoch=_Saver(folder),
     )
     _save(folder, found.experiment, found.outcome.learned)
-    hand_over(folder, found.experiment, found.outcome.learned.model, share=found.verdict.share)
+    hand_over(folder, found.experiment, found.outcome.learned, share=found.verdict.share)
     result = {
         **_told(found, log),
         **found.plain(),
@@ -165,6 +165,8 @@ def _begin(
 def _save(folder: RunFolder, experiment: Experiment, learned: Learned) -> None:
     production = experiment.production
     folder.save_model("policy.safetensors", learned.model)
+    if learned.own is not None:
+        learned.own.save(folder)
     for name, values in ((SCORES, production.scores), (RANKS, production.rank_distribution)):
         if values is not None:
             folder.save_scores(name, values, key=KEYS[name])

@@ -7,13 +7,29 @@ stood together before, so there are at most as many rankings as documents.
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
 from cltr.kernels import compiling  # noqa: F401 - says so when it compiles
 
 _JIT = {"cache": True, "error_model": "numpy"}
 ROUNDING = 1e-14
 """Sums that exceed their limit by less, relative to the total, do not exceed it."""
+
+
+@njit(parallel=True, **_JIT)
+def decompose_lists(starts, lengths, chosen, weights, rank_weights, rankings, shares, found):
+    """Decompose every chosen list; a list's rankings lie where its documents do, ``[docs, K]``.
+
+    ``found`` ``[queries]`` says how many there are; ranks behind a list's end are -1.
+    """
+    for q in prange(len(starts)):
+        first, last = starts[q], starts[q] + lengths[q]
+        found[q] = 0
+        if chosen[q] and lengths[q] > 0:
+            rankings[first:last, :] = -1
+            found[q] = decompose(
+                weights[first:last], rank_weights, rankings[first:last], shares[first:last]
+            )
 
 
 @njit(**_JIT)

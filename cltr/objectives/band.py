@@ -18,21 +18,20 @@ MARGIN = 1e-9
 class Band(Proximal, Enforced):
     r"""Plain with a price on leaving the band, served as the mixture that keeps it.
 
-    .. math:: \text{gain} = \mu\,\omega - p\,(\omega - \epsilon_+\omega_0)_+
-              - p\,(\epsilon_-\omega_0 - \omega)_+
+    .. math:: \text{gain} = \mu\,\omega - p\,(\epsilon_-\omega_0 - \omega)_+
 
-    Unlike PRPO's clip the price does not look at the sign of the reward: both sides of every
-    document are held. It only makes the policy worth serving; the bound itself comes from what is
-    served, :math:`(1-\lambda_q)\pi_0 + \lambda_q\pi` with
+    The price only makes the policy worth serving; the bound itself comes from what is served,
+    :math:`(1-\lambda_q)\pi_0 + \lambda_q\pi` with
 
-    .. math:: \lambda_q = \min\Big(1, \frac{1-\epsilon_-}{1-\min_d \omega/\omega_0},
-              \frac{\epsilon_+ - 1}{\max_d \omega/\omega_0 - 1}\Big),
+    .. math:: \lambda_q = \min\Big(1, \frac{1-\epsilon_-}{1-\min_d \omega/\omega_0}\Big).
 
-    each term only where that side is violated. So :math:`\epsilon_-\omega_0 \le \omega \le
-    \epsilon_+\omega_0` for every document of every query that production can score, and
-    :math:`U(\pi) \ge \epsilon_- U(\pi_0)` whatever is relevant. Weights are exact up to a relative
-    error, so this also holds for documents that production hardly ever shows; one that it never
-    shows (:math:`\omega_0 = 0`) is not shown at all.
+    So :math:`\omega \ge \epsilon_-\omega_0` for every document of every query that production can
+    score, and :math:`U(\pi) \ge \epsilon_- U(\pi_0)` whatever is relevant. That bound needs no
+    limit on how far a document rises. With ``box`` there is one, :math:`\epsilon_+`: then the gain
+    is less :math:`p\,(\omega - \epsilon_+\omega_0)_+`, and :math:`\lambda_q` is at most
+    :math:`(\epsilon_+ - 1)/(\max_d \omega/\omega_0 - 1)`. Weights are exact up to a relative
+    error, so this also holds for documents that production hardly ever shows; in a box one that it
+    never shows (:math:`\omega_0 = 0`) is not shown at all.
     """
 
     name = "band"
@@ -42,29 +41,57 @@ class Band(Proximal, Enforced):
 
         clip: ScheduleOption = Field(
             Schedule("0.5"),
-            description="shorthand for low = clip and high = 1/clip; a number in (0, 1] or a "
-            "schedule such as 100/N. Larger is safer, smaller learns more.",
+            description="shorthand for low = clip, and in a box for high = 1/clip; a number in "
+            "(0, 1] or a schedule such as 100/N. Larger is safer, smaller learns more.",
         )
-        price: float = Field(
-            1.0,
+        box: bool | None = Field(
+            None,
+            description="whether to hold an upper bound too; the guarantee needs the lower one "
+            "only. [no, unless high is given]",
+        )
+        price: float | None = Field(
+            None,
             ge=0,
             allow_inf_nan=False,
             description="of leaving the band in training, in units of reward; larger stays nearer "
-            "to it and needs less mixing.",
+            "to it and needs less mixing. [1 in a box, else 0]",
         )
+
+        @property
+        def boxed(self) -> bool:
+            """Whether there is an upper bound."""
+            return self.high is not None if self.box is None else self.box
 
     options: "Band.Options"
 
+    def _set_band(self, n_interactions: int, n_queries: int) -> None:
+        super()._set_band(n_interactions, n_queries)
+        if not self.options.boxed:
+            self.high = np.inf
+
+    @property
+    def price(self) -> float:
+        """Of leaving the band."""
+        given = self.options.price
+        return (1.0 if self.options.boxed else 0.0) if given is None else given
+
     def gain(self, weights: Any, logging_weights: Any, rewards: Any) -> Any:
-        over = (weights - self.high * logging_weights).clip(min=0)
-        under = (self.low * logging_weights - weights).clip(min=0)
-        return weights * rewards - self.options.price * (over + under)
+        away = (self.low * logging_weights - weights).clip(min=0)
+        if np.isfinite(self.high):
+            away = away + (weights - self.high * logging_weights).clip(min=0)
+        return weights * rewards - self.price * away
+
+    def kinks(self, logging_weights: Floats, rewards: Floats) -> Floats:
+        del rewards
+        bounds = [bound for bound in (self.low, self.high) if np.isfinite(bound)]
+        found: Floats = logging_weights[:, None] * np.array(bounds)
+        return found
 
     def slope(self, weights: Floats, logging_weights: Floats, rewards: Floats) -> Floats:
         r""":math:`\mu`, less the price above the band, plus the price below it."""
         over = self.above(weights, logging_weights) > 0
         under = self.below(weights, logging_weights) > 0
-        slope: Floats = rewards - self.options.price * (over.astype(np.float64) - under)
+        slope: Floats = rewards - self.price * (over.astype(np.float64) - under)
         return slope
 
     def served_share(self, weights: Floats, logging_weights: Floats, lists: Lists) -> Floats:

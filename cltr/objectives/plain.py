@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from cltr.interfaces import Estimator
 from cltr.types import Floats
 
@@ -23,3 +25,7 @@ class Plain(Estimator):
     def slope(self, weights: Floats, logging_weights: Floats, rewards: Floats) -> Floats:
         del logging_weights
         return rewards + 0.0 * weights
+
+    def kinks(self, logging_weights: Floats, rewards: Floats) -> Floats:
+        del logging_weights
+        return np.empty((len(rewards), 0))

@@ -98,3 +98,8 @@ class PRPO(Proximal):
         )
         slope: Floats = rewards * np.where(over < 0, 1.0, -self.rollback * (over > 0))
         return slope
+
+    def kinks(self, logging_weights: Floats, rewards: Floats) -> Floats:
+        """The bound on the side that the reward pulls to."""
+        bound = np.where(rewards >= 0, self.high, self.low) * logging_weights
+        return bound[:, None]

@@ -85,7 +85,9 @@ class Proximal(Estimator):
         self._set_band(context.n_interactions, context.n_queries)
         self._narrow = context.narrow
         if context.narrow:
-            self.low, self.high = max(self.low, NARROW), min(self.high, 1 / NARROW)
+            self.low = max(self.low, NARROW)
+            if np.isfinite(self.high):
+                self.high = min(self.high, 1 / NARROW)
 
     @property
     def careful(self) -> bool:
@@ -128,6 +130,8 @@ class Proximal(Estimator):
 
     def above(self, weights: Floats, logging_weights: Floats) -> Floats:
         """How far weights lie above the upper bound; negative below it, 0 at it."""
+        if np.isinf(self.high):
+            return np.full(np.shape(weights), -np.inf)
         return _distance(weights, self.high * logging_weights)
 
     def below(self, weights: Floats, logging_weights: Floats) -> Floats:

@@ -72,7 +72,7 @@ class ScoredPolicy(AppliedPolicy):
 
     def weights(self, rank_weights: Floats) -> Floats:
         r""":math:`\omega` for the given rank weights, ``[docs]``; do not change it in place."""
-        return _once(
+        return once(
             self._remembered,
             rank_weights,
             lambda: self.policy.expected_weights(self.scores, self.dataset.lists, rank_weights),
@@ -110,7 +110,7 @@ class CountedPolicy(AppliedPolicy):
         top_k, known_ranks = len(rank_weights), self.rank_distribution.shape[1]
         if top_k > known_ranks:
             raise UsageError(f"the policy is known for {known_ranks} ranks; use a smaller --top-k")
-        return _once(
+        return once(
             self._remembered,
             rank_weights,
             lambda: self.rank_distribution[:, :top_k] @ rank_weights,
@@ -126,7 +126,7 @@ class CountedPolicy(AppliedPolicy):
 class Mixture(AppliedPolicy):
     r"""What users get: a share :math:`\lambda_q` of the new policy, the rest production."""
 
-    new: ScoredPolicy
+    new: AppliedPolicy
     production: ScoredPolicy | CountedPolicy | None
     """None where nothing is known of it; then all that is served is new."""
     share: Floats
@@ -136,11 +136,12 @@ class Mixture(AppliedPolicy):
     def of(
         cls,
         estimator: Estimator,
-        new: ScoredPolicy,
+        new: AppliedPolicy,
         production: ScoredPolicy | CountedPolicy,
         *,
         metrics: Iterable[Floats],
         blend: float = 1.0,
+        bounded: Booleans | None = None,
     ) -> "Mixture":
         """The mixture that an estimator serves; all of the new policy unless it enforces a bound.
 
@@ -150,6 +151,7 @@ class Mixture(AppliedPolicy):
             production: what served the log.
             metrics: rank weights of every reported metric; the strictest one decides.
             blend: share of the new policy on top of the estimator's own.
+            bounded: queries whose new policy keeps the bound as it is, ``[queries]``.
         """
         lists = new.dataset.lists
         share = np.ones(len(lists.lengths))
@@ -161,6 +163,7 @@ class Mixture(AppliedPolicy):
                 for weights in metrics
             ]
             share = np.min(shares, axis=0)
+            share = share if bounded is None else np.where(bounded, 1.0, share)
         return cls(new, production, np.asarray(blend * share))
 
     @property
@@ -195,7 +198,8 @@ class Mixture(AppliedPolicy):
         return (1.0 - share) * self.production.weights(rank_weights) + share * new
 
 
-def _once(remembered: Remembered, rank_weights: Floats, compute: Callable[[], Floats]) -> Floats:
+def once(remembered: Remembered, rank_weights: Floats, compute: Callable[[], Floats]) -> Floats:
+    """The answer for some rank weights, computed if it is not remembered."""
     key = np.ascontiguousarray(rank_weights, np.float64).tobytes()
     if key not in remembered:
         remembered[key] = compute()

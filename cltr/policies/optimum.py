@@ -3,15 +3,17 @@ r"""The best policy of a logged query under a separable concave gain, without gr
 Expected weights that some distribution over rankings can have are those majorised by the rank
 weights. Over this set the maximum of :math:`\sum_d \text{gain}(\omega_d)` is computed exactly
 (:mod:`cltr.kernels.optimum`). It is an upper bound on what any ranker can reach, and a policy of
-its own: a mixture of at most as many rankings as the query has documents.
+its own: a mixture of at most as many rankings as the query has documents
+(:mod:`cltr.policies.query_rankings`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from cltr.errors import DataError
-from cltr.types import Floats, Integers, Lists
+from cltr.errors import DataError, UnsupportedError
+from cltr.interfaces import Estimator
+from cltr.types import Floats, Lists
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,29 @@ class PiecewiseGain:
             raise DataError("the kinks of a piecewise linear gain must rise")
         if (self.slopes[:, 1:] > self.slopes[:, :-1]).any():
             raise DataError("the gain is not concave: one of its slopes rises")
+
+    @classmethod
+    def of(cls, estimator: Estimator, production: Floats, rewards: Floats) -> "PiecewiseGain":
+        r"""The gain of an estimator whose kinks are known.
+
+        Args:
+            estimator: whose gain.
+            production: :math:`\omega_0`, ``[docs]``.
+            rewards: :math:`\mu`, ``[docs]``.
+        """
+        kinks = estimator.kinks(production, rewards)
+        if kinks is None:
+            raise UnsupportedError(
+                f"estimator '{estimator.name}' does not say where the slope of its gain changes "
+                "(kinks), so its exact optimum cannot be computed"
+            )
+        ends = np.column_stack(
+            [kinks, 2 * kinks[:, -1:] + 1 if kinks.shape[1] else 1 + 0 * rewards]
+        )
+        starts = np.column_stack([np.zeros(len(kinks)), kinks])
+        middles = (starts + ends) / 2
+        slopes = [estimator.slope(middle, production, rewards) for middle in middles.T]
+        return cls(kinks, np.stack(slopes, axis=1), production)
 
     def value(self, weights: Floats) -> Floats:
         """The gain of each document, ``[docs]``, without pieces of infinite slope."""
@@ -66,7 +91,7 @@ def best_weights(gain: PiecewiseGain, lists: Lists, rank_weights: Floats) -> Flo
 
     kinks, slopes = _with_production(gain)
     weights = np.empty(len(gain.production))
-    optimal_weights(*lists, kinks, slopes, gain.production, _falling(rank_weights), weights)
+    optimal_weights(*lists, kinks, slopes, gain.production, falling(rank_weights), weights)
     return weights
 
 
@@ -84,60 +109,8 @@ def _with_production(gain: PiecewiseGain) -> tuple[Floats, Floats]:
     return np.ascontiguousarray(kinks), np.take_along_axis(gain.slopes, source, 1)
 
 
-def _falling(rank_weights: Floats) -> Floats:
+def falling(rank_weights: Floats) -> Floats:
+    """Rank weights as the kernels need them; an error if they rise."""
     if (np.diff(rank_weights) > 0).any() or (rank_weights < 0).any():
         raise DataError("the optimum needs rank weights that are not negative and do not rise")
     return np.ascontiguousarray(rank_weights, np.float64)
-
-
-@dataclass(frozen=True)
-class RankingMixture:
-    """Rankings of one query and the share of requests that gets each of them.
-
-    Attributes:
-        rankings: documents of the list by rank, ``[rankings, K]``.
-        shares: of requests, ``[rankings]``; they add up to 1.
-    """
-
-    rankings: Integers
-    shares: Floats
-
-    def weights(self, rank_weights: Floats, n_documents: int) -> Floats:
-        """Expected weights of the list's documents, ``[docs]``, for any rank weights."""
-        top_k = min(self.rankings.shape[1], len(rank_weights))
-        each = self.shares[:, None] * rank_weights[:top_k]
-        found: Floats = np.zeros(n_documents)
-        np.add.at(found, self.rankings[:, :top_k], each)
-        return found
-
-
-def rankings_of(weights: Floats, lists: Lists, rank_weights: Floats) -> list[RankingMixture]:
-    """Rankings and shares of every query whose expected weights are the given ones.
-
-    Args:
-        weights: expected weights that are feasible, ``[docs]``.
-        lists: where each query's documents lie, end to end.
-        rank_weights: w, ``[K]``; they must not rise.
-
-    Example:
-        >>> w, lists = np.array([1.0, 0.5]), Lists.of_offsets(np.array([0, 2]))
-        >>> (mixture,) = rankings_of(np.array([0.9, 0.6]), lists, w)
-        >>> mixture.rankings.tolist(), mixture.shares.round(6).tolist()
-        ([[0, 1], [1, 0]], [0.8, 0.2])
-    """
-    falling = _falling(rank_weights)
-    return [
-        _rankings(np.ascontiguousarray(weights[first : first + length]), falling)
-        for first, length in zip(*(part.tolist() for part in lists), strict=True)
-    ]
-
-
-def _rankings(weights: Floats, rank_weights: Floats) -> RankingMixture:
-    from cltr.kernels.ranking_mixtures import decompose
-
-    top_k = min(len(rank_weights), len(weights))
-    rankings = np.empty((len(weights), top_k), np.int64)
-    shares = np.empty(len(weights))
-    found = decompose(weights, rank_weights, rankings, shares)
-    used = shares[:found] > 0
-    return RankingMixture(rankings[:found][used], shares[:found][used] / shares[:found].sum())

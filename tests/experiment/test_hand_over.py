@@ -9,8 +9,9 @@ from cltr.data.normalization import Normalization
 from cltr.documents import Documents
 from cltr.errors import DataError
 from cltr.experiment.experiment import Experiment
-from cltr.experiment.hand_over import Inputs, Sample, serving_rule
+from cltr.experiment.hand_over import Inputs, Sample
 from cltr.experiment.initial_model import new_model
+from cltr.experiment.serving_rules import serving_rule
 from cltr.files.storage import finite
 from cltr.interfaces import Model
 from cltr.testing import tiny_dataset

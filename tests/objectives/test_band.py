@@ -97,26 +97,49 @@ def test_inside_the_band_nothing_is_mixed():
 )
 def test_share_by_arithmetic(weights, share):
     lists = Lists.of_offsets(np.array([0, 3]))
-    found = Band(clip=0.5).served_share(np.array(weights), np.ones(3), lists)
+    found = Band(clip=0.5, box=True).served_share(np.array(weights), np.ones(3), lists)
     assert found == pytest.approx([share])
+    lowest = min(weights)
+    alone = Band(clip=0.5).served_share(np.array(weights), np.ones(3), lists)
+    assert alone == pytest.approx([0.5 / (1 - lowest) if lowest < 0.5 else 1.0])
 
 
-def test_a_document_that_production_never_shows_is_not_shown():
-    lists = Lists.of_offsets(np.array([0, 2]))
-    logging_weights = np.array([1.0, 0.0])
-    share = Band(clip=0.5).served_share(np.array([0.9, 0.1]), logging_weights, lists)
-    assert share == 0.0
+def test_in_a_box_a_document_that_production_never_shows_is_not_shown():
+    lists, logging_weights = Lists.of_offsets(np.array([0, 2])), np.array([1.0, 0.0])
+    moved = np.array([0.9, 0.1])
+    assert Band(clip=0.5, box=True).served_share(moved, logging_weights, lists) == 0.0
+    assert Band(clip=0.5).served_share(moved, logging_weights, lists) == 1.0
+
+
+def test_an_upper_bound_is_held_if_it_is_asked_for():
+    assert Band().high == np.inf
+    assert (Band(high=3.0).high, Band(clip=0.25, box=True).high) == (3.0, 4.0)
+    assert Band(high=3.0, box=False).high == np.inf
+    assert (Band().price, Band(high=3.0).price, Band(price=0.5).price) == (0.0, 1.0, 0.5)
+    assert resolve({"estimator": {"name": "band"}}).estimator.options == {"box": True}
+    assert resolve({"version": "0.2", "estimator": {"name": "band"}}).estimator.options == {}
+
+
+def test_without_a_box_nothing_lies_above():
+    band = Band(clip=0.5, price=3.0)
+    weights, logging_weights = np.array([0.4, 1.0, 9.0, 1.0]), np.array([1.0, 1.0, 1.0, 0.0])
+    assert band.outside(weights, logging_weights).tolist() == [True, False, False, False]
+    slope = band.slope(weights, logging_weights, np.full(4, 0.25))
+    np.testing.assert_allclose(slope, [3.25, 0.25, 0.25, 0.25])
+    gain = band.gain(weights, logging_weights, np.full(4, 0.25))
+    np.testing.assert_allclose(gain, 0.25 * weights - [0.3, 0, 0, 0])
 
 
 def test_slope_is_reward_inside_and_priced_outside():
-    band = Band(clip=0.5, price=3.0)
+    band = Band(clip=0.5, price=3.0, box=True)
     weights = np.array([1.0, 2.5, 0.4, 2.0, 0.5])  # inside, above, below, at either bound
     slope = band.slope(weights, np.ones(5), np.full(5, 0.25))
     np.testing.assert_allclose(slope, [0.25, 0.25 - 3, 0.25 + 3, 0.25, 0.25])
 
 
-def test_conforms():
-    testing.check_estimator(Band())
+@pytest.mark.parametrize("box", [False, True])
+def test_conforms(box):
+    testing.check_estimator(Band(box=box, price=0.1))
 
 
 def test_a_run_is_certified_within_the_band_on_training_and_test_queries(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from cltr.errors import OptionError
 from cltr.policies import Deterministic, PlackettLuce
 from cltr.policies.exploring import explore_weights
-from cltr.policies.optimum import rankings_of
+from cltr.policies.query_rankings import QueryRankings
 from cltr.policies.rank_weights import rank_weights
 from cltr.policies.worst_losses import ndcg_losses
 from cltr.types import Lists
@@ -72,14 +72,14 @@ def test_the_loss_is_kept_for_all_grades_and_attained(limit):
     weights, lists = rank_weights("dcg", 2), one_list(4)
     production = Deterministic().expected_weights(np.array([4.0, 3.0, 2.0, 1.0]), lists, weights)
     found = explore_weights(production, lists, weights, max_loss=limit)
-    (served,) = rankings_of(found, lists, weights)
+    ((rankings, shares),) = QueryRankings.of(found, lists, weights).by_query()
     worst = 0.0
     for grades in product((0.0, 1.0, 2.0), repeat=4):
         g = np.array(grades)
         ideal = max(weights @ g[list(order[:2])] for order in permutations(range(4)))
         if ideal == 0:
             continue
-        now = sum(s * (weights @ g[r]) for s, r in zip(served.shares, served.rankings, strict=True))
+        now = sum(s * (weights @ g[r]) for s, r in zip(shares, rankings, strict=True))
         worst = max(worst, (production @ g - now) / ideal)
     assert worst <= limit + 1e-12
     assert worst == pytest.approx(limit, rel=1e-6)
@@ -102,8 +102,10 @@ def test_many_lists_at_once(policy, limit):
             rows = slice(start, start + n)
             alone = explore_weights(production[rows], one_list(n), weights, max_loss=limit)
             np.testing.assert_allclose(found[rows], alone, atol=1e-9)
-            (mixture,) = rankings_of(found[rows], one_list(n), weights)
-            np.testing.assert_allclose(mixture.weights(weights, n), found[rows], atol=1e-7)
+            mixture = QueryRankings.of(found[rows], one_list(n), weights)
+            np.testing.assert_allclose(
+                mixture.weights(one_list(n), weights), found[rows], atol=1e-7
+            )
 
 
 def test_a_loose_limit_gives_every_document_the_same():

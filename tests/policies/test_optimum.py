@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from cltr.errors import DataError
-from cltr.policies.optimum import PiecewiseGain, best_weights, rankings_of
+from cltr.policies.optimum import PiecewiseGain, best_weights
+from cltr.policies.query_rankings import QueryRankings
 from cltr.policies.rank_weights import rank_weights
 from cltr.types import Lists
 
@@ -89,12 +90,14 @@ def test_law_the_optimum_is_a_policy(seed):
 def test_law_rankings_have_the_weights(seed):
     gain, lists, w = case(seed)
     found = best_weights(gain, lists, w)
-    (mixture,) = rankings_of(found, lists, w)
-    assert np.abs(mixture.weights(w, len(found)) - found).max() < 1e-12
+    mixture = QueryRankings.of(found, lists, w)
+    assert np.abs(mixture.weights(lists, w) - found).max() < 1e-12
     assert mixture.shares.sum() == pytest.approx(1, abs=1e-12)
     assert (mixture.shares > 0).all()
     assert 1 <= len(mixture.shares) <= len(found)
-    assert all(len(set(ranking)) == len(ranking) for ranking in mixture.rankings.tolist())
+    for ranking in mixture.places.tolist():
+        shown = [place for place in ranking if place >= 0]
+        assert len(set(shown)) == len(shown) == min(len(w), len(found))
 
 
 @given(SEEDS)
@@ -123,10 +126,9 @@ def test_long_lists_have_few_rankings_and_the_right_weights():
     gain = banded(production, rng.normal(size=420), 0.5, 2.0, 0.0, 0.0)
     found = best_weights(gain, lists, w)
     assert gain.value(found).sum() > gain.value(production).sum()
-    for mixture, first, n in zip(rankings_of(found, lists, w), *lists, strict=True):
-        assert len(mixture.shares) <= max(n, 1)
-        if n:
-            assert np.abs(mixture.weights(w, n) - found[first : first + n]).max() < 1e-12
+    mixture = QueryRankings.of(found, lists, w)
+    assert (np.diff(mixture.offsets) <= lists.lengths).all()
+    assert np.abs(mixture.weights(lists, w) - found).max() < 1e-12
 
 
 def test_a_gain_that_is_not_concave_is_refused():

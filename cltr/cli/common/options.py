@@ -38,14 +38,12 @@ class Share(click.ParamType):  # type: ignore[type-arg]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        text = str(value).strip()
+        from cltr.options import read_share
+
         try:
-            share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-        except ValueError:
-            self.fail(f"'{value}' is not a number such as 0.02 or 2%", param, ctx)
-        if not 0.0 <= share <= 1.0:
-            self.fail(f"'{value}' does not lie between 0 and 1 (0% and 100%)", param, ctx)
-        return share
+            return read_share(value)
+        except ValueError as error:
+            self.fail(f"'{value}': {error}", param, ctx)
 
 
 def shared(command: Command) -> Command:
