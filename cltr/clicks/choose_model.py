@@ -69,7 +69,8 @@ class ModelChoice:
                 told.append(f"'{one.name}' was not used: {one.reason}")
             elif one is not chosen and one.scores is not None and chosen.scores is not None:
                 told.append(_words(one.name, difference(one.scores, chosen.scores)))
-        return [f"{'; '.join(told)}."] if told else []
+        sentence = "; ".join(told)
+        return [f"{sentence[0].upper()}{sentence[1:]}."] if told else []
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""

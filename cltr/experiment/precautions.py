@@ -13,6 +13,7 @@ from cltr.experiment.experiment import Clicks, Experiment
 from cltr.experiment.plan import Plan, plan_training
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
+from cltr.experiment.start_check import Start, examine_start
 from cltr.health.checkup import examine, no_model
 from cltr.health.click_model import untested_reward
 from cltr.health.evidence import check_clicks
@@ -28,6 +29,8 @@ class Precautions:
     plan: Plan = "learn"
     choice: ModelChoice | None = None
     """How the click model was chosen; None if it was given."""
+    start: Start | None = None
+    """Where training starts; None if nobody asked, since a check had failed before."""
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
@@ -36,6 +39,7 @@ class Precautions:
             "plan": self.plan,
             "click_model_notes": [] if self.choice is None else self.choice.sentences,
             "click_model_choice": None if self.choice is None else self.choice.plain(),
+            "start": None if self.start is None else self.start.plain(stays=self.plan == "stay"),
         }
 
 
@@ -77,10 +81,13 @@ def take_precautions(
     if experiment.config.on_doubt == "ignore":
         return Precautions(choice=choice)
     experiment.progress.stage("health checks")
-    checks = tuple(_checks(experiment, rewards, choice))
-    guarantee = experiment.components.estimator.guarantee
-    plan = plan_training(worst(checks), experiment.config.on_doubt, guarantee)
-    return Precautions(checks, plan, choice)
+    checks, start = _checks(experiment, rewards, choice), None
+    guarantee, on_doubt = experiment.components.estimator.guarantee, experiment.config.on_doubt
+    if plan_training(worst(checks), on_doubt, guarantee) != "stay":
+        start = examine_start(experiment, rewards)
+        checks.append(start.check)
+    plan = plan_training(worst(checks), on_doubt, guarantee)
+    return Precautions(tuple(checks), plan, choice, start)
 
 
 def _checks(

@@ -8,7 +8,7 @@ from typing import Any
 from cltr.checks.contradiction import contradiction
 from cltr.errors import DataError, OptionError, UnsupportedError, UsageError
 from cltr.experiment.components import compose
-from cltr.experiment.config import RunConfig
+from cltr.experiment.config import AUTO, RunConfig
 from cltr.exposure.production_ranker import (
     LARGEST_MISFIT,
     Production,
@@ -130,7 +130,8 @@ def _best_way(
             return "exact", ""
         note = (
             f"production's scores in {where} do not explain what was shown: {away:.0%} of the "
-            "impressions are elsewhere than a Plackett-Luce policy would show them; not used"
+            "impressions are elsewhere than a Plackett-Luce policy would show them; exposure does "
+            "not come from them"
         )
         return ("logged" if log.propensities is not None else "counted"), note
     return ("logged" if log.propensities is not None else "counted"), ""
@@ -192,7 +193,8 @@ def _notes(
     }[production.source]
     part = log.statistics["train"]
     wrong = contradiction(click_model, part.impressions.sum(0), part.clicks.sum(0))
-    yield f"clicks follow the click model '{click_model.name}'" + (
+    named = "that is fitted to them" if click_model.name == AUTO else f"'{click_model.name}'"
+    yield f"clicks follow the click model {named}" + (
         f". They contradict it: {wrong}. Fit one: cltr fit --log {path}" if wrong else ""
     )
     if log.description.get("loggers"):

@@ -18,6 +18,10 @@ def health_lines(result: Mapping[str, Any]) -> Iterator[Text]:
     """What was found out about the clicks before training; nothing if nothing was asked."""
     for sentence in result.get("click_model_notes", ()):
         yield Text(sentence)
+    start = result.get("start") or {}
+    told = " ".join(start[key] for key in ("production", "sentence") if key in start)
+    if told:
+        yield Text(told)
     checks = result.get("checks", ())
     passed = [check["name"] for check in checks if check["outcome"] == "pass"]
     if passed:

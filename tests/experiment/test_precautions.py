@@ -47,7 +47,7 @@ def test_adversarial_clicks_leave_production_as_it_is(dataset, values):
 @pytest.mark.parametrize("users", ["pbm", "adversarial"])
 def test_a_reward_that_nothing_tests_never_deploys_by_its_own_estimate(dataset, users):
     found = ran(dataset, users={"name": users}, reward={"name": "naive"})
-    assert [check.name for check in found.precautions.checks] == ["clicks", "reward"]
+    assert [check.name for check in found.precautions.checks] == ["clicks", "reward", "start"]
     assert found.precautions.plan == "narrow"
     assert found.verdict.decision in ("canary", "hold")
 
