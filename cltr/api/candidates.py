@@ -1,122 +1,37 @@
 """Candidates judged by a log: ``cltr.evaluate(..., log=...)`` and ``cltr.gate``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from cltr.api.ingest import ingest
-from cltr.api.shown import Shown
+from cltr.api.report import check_out, repeat_command
 from cltr.api.sources import DataLike, FileName, Frame, LogLike, as_files, file_of, named_data
+from cltr.api.verdicts import CanaryResult, CandidateEvaluation, GateVerdict
 from cltr.errors import UsageError
 from cltr.evaluation.bounds import Limits
-from cltr.evaluation.canary_decision import CanaryDecision, CanaryRules, judge_canary_table
+from cltr.evaluation.canary_decision import CanaryRules, judge_canary_table
 from cltr.evaluation.candidate import Serve
-from cltr.evaluation.verdict import BUDGET, Verdict, canary_share
+from cltr.evaluation.verdict import BUDGET, canary_share
 from cltr.experiment.candidates import CandidateRanker, load_candidate
+from cltr.experiment.changes_file import candidate_changes
 from cltr.experiment.config import AUTO
-from cltr.experiment.judge_candidates import decide, judge_candidate, judge_candidates
+from cltr.experiment.judge_candidates import (
+    JudgedCandidate,
+    decide,
+    judge_candidate,
+    judge_candidates,
+)
 from cltr.experiment.judged_log import Clicks, JudgedLog, log_config, open_judged_log
+from cltr.experiment.provenance import made_from
 from cltr.files.claims import hidden_folder
 from cltr.health.outcome import worst
-from cltr.report.gate_tables import canary_tables, candidate_tables, verdict_tables
-from cltr.report.rendering import Tables
 
 CandidateLike = Any
 """A run or its folder, a table of scores or ranks (a file or a frame), a TREC run, or the word
 ``production``."""
-
-
-class CandidateEvaluation(Shown):
-    """Candidates by all estimators, side by side.
-
-    Args:
-        result: as ``--json`` prints it.
-    """
-
-    def __init__(self, result: Mapping[str, Any]) -> None:
-        self.result = result
-
-    def _rows(self) -> Sequence[Mapping[str, Any]]:
-        both = (*self.result["candidates"], *self.result["references"])
-        return [{"candidate": one["candidate"], **row} for one in both for row in one["estimates"]]
-
-    def _tables(self, width: int) -> Tables:
-        del width
-        return candidate_tables(self.result)
-
-
-class GateVerdict(Shown):
-    """What to do with a candidate, and why.
-
-    Args:
-        verdict: the decision.
-        result: all that it rests on, as ``--json`` prints it.
-    """
-
-    def __init__(self, verdict: Verdict, result: Mapping[str, Any]) -> None:
-        self.verdict, self.result = verdict, result
-
-    @property
-    def decision(self) -> str:
-        """``deploy``, ``canary``, ``hold`` or ``reject``."""
-        return self.verdict.decision
-
-    @property
-    def share(self) -> float:
-        """Share of the requests that should get the candidate now."""
-        return self.verdict.share
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What was found, in order of weight, each with its level of trust."""
-        return self.verdict.reasons
-
-    @property
-    def numbers(self) -> Mapping[str, float]:
-        """What was measured, by name."""
-        return self.verdict.numbers
-
-    def __bool__(self) -> bool:
-        """Whether to deploy."""
-        return self.decision == "deploy"
-
-    def _rows(self) -> Sequence[Mapping[str, Any]]:
-        return [{"decision": self.decision, "share": self.share, **self.numbers}]
-
-    def _tables(self, width: int) -> Tables:
-        del width
-        return verdict_tables(self.result)
-
-
-class CanaryResult(Shown):
-    """What a canary supports now: stop, ship or continue, and the share that is allowed.
-
-    Args:
-        verdict: of the outcomes.
-        result: all that it rests on, as ``--json`` prints it.
-    """
-
-    def __init__(self, verdict: CanaryDecision, result: Mapping[str, Any]) -> None:
-        self.verdict, self.result = verdict, result
-
-    @property
-    def decision(self) -> str:
-        """``stop``, ``ship`` or ``continue``."""
-        return self.verdict.decision
-
-    @property
-    def share(self) -> float:
-        """Share of the requests that may get the candidate now."""
-        return self.verdict.share
-
-    def _rows(self) -> Sequence[Mapping[str, Any]]:
-        return [self.verdict.plain()]
-
-    def _tables(self, width: int) -> Tables:
-        del width
-        return canary_tables(self.result)
 
 
 def evaluate_candidates(
@@ -139,7 +54,15 @@ def evaluate_candidates(
         opened(log, data=data, clicks=clicks, production=production, **settings) as judged,
         loaded(given, judged, serve=serve) as found,
     ):
-        return CandidateEvaluation(judge_candidates(judged, found, confidence=confidence))
+        result = judge_candidates(judged, found, confidence=confidence)
+        changes = candidate_changes(judged, found[0]) if len(found) == 1 else None
+    options = {"log": log, "data": data, "serve": serve, "clicks": clicks, "top_k": top_k}
+    options |= {"click_model": click_model, "production": production, "seed": seed}
+    options |= {"confidence": confidence}
+    made = made_from(
+        judged.experiment.dataset, repeat_command("evaluate", given, options, usual=USUAL)
+    )
+    return CandidateEvaluation({**result, "made_from": made}, changes=changes)
 
 
 def gate(
@@ -159,6 +82,8 @@ def gate(
     production: FileName | None = None,
     top_k: int | None = None,
     seed: int = 1,
+    out: FileName | None = None,
+    report: bool = True,
 ) -> "GateVerdict | CanaryResult":
     """Decide about a candidate: deploy, canary, hold or reject; as ``cltr gate`` does.
 
@@ -183,7 +108,12 @@ def gate(
         production: a file with production's scores, if the log does not have them.
         top_k: ranks to look at; those of the log, at most 10, by default.
         seed: decides every random choice.
+        out: save the result as JSON here, and its HTML report beside it.
+        report: whether ``out`` writes the HTML report too.
     """
+    options = {key: value for key, value in locals().items() if key not in NOT_REPEATED}
+    if out is not None:
+        check_out(out)
     if not 0.0 <= max_loss <= 1.0:
         raise UsageError(f"max_loss is {max_loss}: it must lie between 0 and 1 (0.02: two points)")
     if log is None:
@@ -196,6 +126,7 @@ def gate(
         level = confidence if canary is None else 0.95
         judgement = judge_candidate(judged, found[0], confidence=level)
         verdict = decide(judged, judgement.evidence, max_loss=max_loss)
+        changes = candidate_changes(judged, found[0])
     result = {
         "verdict": verdict.decision,
         **verdict.plain(),
@@ -206,16 +137,52 @@ def gate(
         "checks": [check.plain() for check in judgement.evidence.all_checks],
         "independent": judged.independence(),
         "assumptions": list(judged.notes),
+        "click_model": judged.click_model,
+        "exposure": judged.experiment.production.source,
+        "made_from": made_from(
+            judged.experiment.dataset, repeat_command("gate", [candidate], options, usual=USUAL)
+        ),
     }
-    if canary is None:
-        return GateVerdict(verdict, result)
-    limits = Limits(*outcome_range)
+    gated = GateVerdict(verdict, result, changes=changes)
+    told: GateVerdict | CanaryResult = gated
+    if canary is not None:
+        rules = CanaryRules(tolerance, Limits(*outcome_range), confidence, outcome_column)
+        told = _judge_canary(canary, rules, judgement, gated, max_loss=max_loss)
+    if out is not None:
+        told.save(out, report=report)
+    return told
+
+
+NOT_REPEATED = ("candidate", "out", "report")
+"""Arguments of the gate that are no options of the command that repeats it."""
+USUAL: dict[str, Any] = {
+    "max_loss": BUDGET,
+    "tolerance": 0.0,
+    "outcome_column": "",
+    "outcome_range": (0.0, 1.0),
+    "confidence": 0.95,
+    "clicks": "test",
+    "click_model": AUTO,
+    "seed": 1,
+}
+"""Options that need not be said."""
+
+
+def _judge_canary(
+    canary: FileName | Frame,
+    rules: CanaryRules,
+    judgement: JudgedCandidate,
+    gated: GateVerdict,
+    *,
+    max_loss: float,
+) -> CanaryResult:
+    """What the requests of a canary add to the verdict of the gate."""
     healthy = worst(judgement.evidence.all_checks) == "pass"
+    share = canary_share(judgement.evidence.worst_loss, budget=max_loss)
     with as_files(canary) as files:
-        rules = CanaryRules(tolerance, limits, confidence, outcome_column)
-        share = canary_share(judgement.evidence.worst_loss, budget=max_loss)
         told = judge_canary_table(files[0][0], rules, share=share, healthy=healthy)
-    return CanaryResult(told, {**told.plain(), "certified_share": share, "gate": result})
+    result = {**told.plain(), "certified_share": share, "gate": gated.result}
+    return CanaryResult(told, result, changes=gated.changes)
 
 
 @contextmanager

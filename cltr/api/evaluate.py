@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cltr.api.candidates import CandidateEvaluation, CandidateLike, evaluate_candidates
+from cltr.api.candidates import CandidateLike, evaluate_candidates
+from cltr.api.report import check_out
 from cltr.api.run import Evaluation, Run, judge_again
 from cltr.api.sources import DataLike, FileName, LogLike
+from cltr.api.verdicts import CandidateEvaluation
 from cltr.errors import UsageError
 
 
@@ -26,6 +28,8 @@ def evaluate(
     production: FileName | None = None,
     top_k: int | None = None,
     seed: int | None = None,
+    out: FileName | None = None,
+    report: bool = True,
 ) -> Evaluation | CandidateEvaluation:
     """Judge a finished run again, or candidates by a log, as ``cltr evaluate`` does.
 
@@ -49,7 +53,11 @@ def evaluate(
         production: a file with production's scores.
         top_k: ranks to look at.
         seed: decides every random choice.
+        out: save the result as JSON here, and its HTML report beside it.
+        report: whether ``out`` writes the HTML report too.
     """
+    if out is not None:
+        check_out(out)
     again: dict[str, Any] = {
         "blend_to_loss": blend_to_loss,
         "gain": gain,
@@ -67,14 +75,19 @@ def evaluate(
         "seed": seed,
     }
     given = {key: value for key, value in judging.items() if value is not None}
+    found: Evaluation | CandidateEvaluation
     if log is not None:
         _refuse(again, "judges a run without --log")
-        return evaluate_candidates(run, log=log, data=data, **given)
-    _refuse(given, "needs --log")
-    one: Any = run[0] if isinstance(run, list | tuple) and len(run) == 1 else run
-    if isinstance(one, list | tuple):
-        raise UsageError("several candidates are judged by a log; give it with --log")
-    return judge_again(one, data=data, **again)
+        found = evaluate_candidates(run, log=log, data=data, **given)
+    else:
+        _refuse(given, "needs --log")
+        one: Any = run[0] if isinstance(run, list | tuple) and len(run) == 1 else run
+        if isinstance(one, list | tuple):
+            raise UsageError("several candidates are judged by a log; give it with --log")
+        found = judge_again(one, data=data, **again)
+    if out is not None:
+        found.save(out, report=report)
+    return found
 
 
 def _refuse(options: Mapping[str, Any], why: str) -> None:

@@ -1,10 +1,18 @@
 """The HTML report of a result: ``run.report()``, and what ``cltr report`` does."""
 
+import json
+import shlex
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from html import escape
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
+from cltr.api.shown import Shown
 from cltr.api.sources import FileName
 from cltr.errors import UsageError
+from cltr.files.storage import finite, write_beside
 from cltr.report.page.document import page_of, write_page
 from cltr.report.page.subject import Subject, open_subject
 
@@ -40,6 +48,74 @@ class Page:
             f'<iframe title="cltr report" sandbox srcdoc="{escape(self.html)}" '
             f'style="width:100%;height:{HEIGHT}px;border:0"></iframe>'
         )
+
+
+class Reported(Shown):
+    """A result that has a page."""
+
+    @abstractmethod
+    def _subject(self) -> Subject:
+        """What the page is about."""
+
+    def report(self) -> Page:
+        """The HTML report; it shows itself in a notebook, and ``save`` writes it to a file."""
+        return Page(self._subject())
+
+    def save(self, out: FileName, *, report: bool = True) -> None:
+        """Write the result as JSON, and its page beside it.
+
+        Args:
+            out: a file name that ends in ``.json``; the page has the same name and ``.html``.
+            report: whether to write the page.
+        """
+        path, subject = check_out(out), self._subject()
+        saved = dict(subject.result)
+        if subject.kind == "canary":
+            saved["gate"] = {**subject.judged, "changes": subject.changes}
+        else:
+            saved["changes"] = subject.changes
+        with write_beside(path) as partial:
+            text = json.dumps(finite(saved), indent=2, allow_nan=False)
+            partial.write_text(f"{text}\n", encoding="utf-8")
+        if report:
+            write_page(subject, path.with_suffix(".html"))
+
+
+def check_out(out: FileName) -> Path:
+    """Where a result is to be saved, refused before any work if it cannot be."""
+    path = Path(out)
+    if path.suffix.lower() != ".json":
+        raise UsageError(f"--out {path}: the name of a result must end in .json")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--out {path}: there is no folder {path.parent}")
+    return path
+
+
+def repeat_command(
+    verb: str, given: Sequence[Any], options: Mapping[str, Any], *, usual: Mapping[str, Any]
+) -> str | None:
+    """The command that gives the same result; None if something was given in memory.
+
+    Args:
+        verb: of the command line.
+        given: its arguments.
+        options: by the names of the function.
+        usual: what options are if nothing is said.
+
+    Example:
+        >>> repeat_command("gate", ["a b.csv"], {"top_k": 5, "seed": 1}, usual={"seed": 1})
+        "cltr gate 'a b.csv' --top-k 5"
+    """
+    words = ["cltr", verb]
+    asked = {key: value for key, value in options.items() if value != usual.get(key)}
+    for value in (*given, *asked.values()):
+        if not isinstance(value, str | PathLike | int | float | tuple):
+            return None
+    words += [str(value) for value in given]
+    for key, value in asked.items():
+        several = value if isinstance(value, tuple) else (value,)
+        words += [f"--{key.replace('_', '-')}", *map(str, several)]
+    return shlex.join(words)
 
 
 def make_report(path: FileName, *, out: FileName | None = None) -> Path:

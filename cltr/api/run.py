@@ -1,15 +1,16 @@
 """A finished run, and what it is worth."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cltr.api.candidates import CanaryResult, GateVerdict, gate
+from cltr.api.candidates import gate
 from cltr.api.rank import Ranking, predict, rank
-from cltr.api.report import Page
-from cltr.api.shown import Shown
+from cltr.api.report import Reported
 from cltr.api.sources import DataLike, FileName, Frame, LogLike, named_data
+from cltr.api.verdicts import CanaryResult, GateVerdict
 from cltr.errors import UsageError
 from cltr.evaluation.verdict import BUDGET, Verdict
 from cltr.experiment import evaluate_run
@@ -18,7 +19,7 @@ from cltr.experiment.provenance import read_config
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import OWN
 from cltr.experiment.run_model import RunModel
-from cltr.report.page.subject import run_subject
+from cltr.report.page.subject import Subject, run_subject
 from cltr.report.rendering import Tables
 from cltr.report.run_tables import result_tables
 from cltr.types import Floats
@@ -33,15 +34,23 @@ class Estimate(NamedTuple):
     high: float | None
 
 
-class Evaluation(Shown):
+class Evaluation(Reported):
     """What a policy is worth: metrics, values estimated from clicks, and the worst case.
 
     Args:
         result: as ``--json`` prints it.
+        changes: what changes for users, for the page.
     """
 
-    def __init__(self, result: Mapping[str, Any]) -> None:
-        self.result = result
+    def __init__(
+        self, result: Mapping[str, Any], *, changes: Mapping[str, Any] | None = None
+    ) -> None:
+        self.result, self.changes = result, changes
+
+    def _subject(self) -> Subject:
+        config = tomllib.loads((Path(self.result["run"]) / "run.toml").read_text(encoding="utf-8"))
+        name = str(self.result["run"])
+        return Subject("evaluation", name, self.result, self.changes, config=config)
 
     @property
     def top_k(self) -> int:
@@ -156,9 +165,8 @@ class Run(Evaluation):
         """Time that it took."""
         return float(self.result["seconds"])
 
-    def report(self) -> Page:
-        """The HTML report; it shows itself in a notebook, and ``save`` writes it to a file."""
-        return Page(run_subject(self.path, self.result))
+    def _subject(self) -> Subject:
+        return run_subject(self.path, self.result)
 
     def evaluate(
         self,
@@ -266,10 +274,10 @@ def judge_again(
     **measures: Any,
 ) -> Evaluation:
     """A finished run judged again, possibly on other data or blended with production."""
-    result = evaluate_run.evaluate(
+    result, changes = evaluate_run.evaluate_with_changes(
         run.path if isinstance(run, Run) else Path(run),
         data=named_data(data),
         blend_to_loss=blend_to_loss,
         measures={key: value for key, value in measures.items() if value is not None},
     )
-    return Evaluation(result)
+    return Evaluation(result, changes=changes)

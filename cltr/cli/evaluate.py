@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.candidates import candidate_options_with_log
+from cltr.cli.common.candidates import candidate_options_with_log, save_options
 from cltr.cli.common.options import Share, shared, warn_about_plugins
 
 
@@ -61,6 +61,7 @@ Examples:
     metavar="NAME",
     help="Also report this metric, such as err or rbp; may be repeated.  [the run's]",
 )
+@save_options
 @candidate_options_with_log
 @shared
 def command(

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.candidates import candidate_options
+from cltr.cli.common.candidates import candidate_options, save_options
 from cltr.cli.common.options import Share, shared, warn_about_plugins
 
 NOT_DEPLOYED = 3
@@ -66,6 +66,7 @@ Exit code 0 says deploy or ship, 3 says canary, hold, reject, stop or continue."
     metavar="LOW HIGH",
     help="The smallest and the largest outcome that a request can have.  [0 1]",
 )
+@save_options
 @candidate_options
 @shared
 @click.pass_context

@@ -11,6 +11,23 @@ from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
 from cltr.types import Affine, ClickStatistics, Exposure, Floats
 
 
+def doubly_robust(
+    statistics: ClickStatistics, exposure: Exposure, relevance: Floats, affine: Affine
+) -> Floats:
+    r"""Relevance estimates of other clicks, corrected by these, without any clipping, ``[docs]``.
+
+    Args:
+        statistics: clicks.
+        exposure: that production gave.
+        relevance: :math:`\hat R` from other clicks, ``[docs]``.
+        affine: examination and trust by rank.
+    """
+    examined = statistics.average(affine.examination)
+    inverse = exposure.inverse_propensities(examined)
+    expected = examined * relevance + statistics.average(affine.trust)
+    return np.asarray(relevance + (statistics.click_rate - expected) * inverse)
+
+
 @dataclass(frozen=True)
 class LogPart:
     """One part of a log under one click model."""
@@ -41,6 +58,11 @@ class LogPart:
             weights, propensities, out=np.zeros(len(weights)), where=propensities > 0
         )
         return each
+
+    @property
+    def doubly_robust(self) -> Floats:
+        """Relevance estimates that the clicks of this part correct, ``[docs]``; not bounded."""
+        return doubly_robust(self.statistics, self.exposure, self.relevance, self.affine)
 
     @property
     def traffic(self) -> Floats:

@@ -11,6 +11,7 @@ from cltr.errors import CltrError, UsageError
 from cltr.evaluation.certificate import blend_for_loss
 from cltr.evaluation.metrics import MetricOptions
 from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
+from cltr.experiment.changes_file import run_changes
 from cltr.experiment.components import compose
 from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
@@ -45,7 +46,20 @@ def evaluate(
     blend_to_loss: float | None = None,
     measures: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
+    """Judge a finished run again; as :func:`evaluate_with_changes`, without the changes."""
+    return evaluate_with_changes(path, data=data, blend_to_loss=blend_to_loss, measures=measures)[0]
+
+
+def evaluate_with_changes(
+    path: Path,
+    *,
+    data: str | Dataset | None = None,
+    blend_to_loss: float | None = None,
+    measures: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Judge a finished run again, on its own or another data set, possibly blended.
+
+    Also what changes for users, None if that is not known.
 
     Args:
         path: the run's folder.
@@ -85,14 +99,15 @@ def evaluate(
     blend = 1.0
     if blend_to_loss is not None:
         blend = _blend(experiment, experiment.serve(model, own=own), rewards, blend_to_loss)
-    judged = experiment.judge(model, own=own, blend=blend, rewards=rewards)
+    served = experiment.serve(model, own=own, blend=blend)
+    judged = experiment.judge_served(served, rewards=rewards)
     as_stored = own is not None and data is None and blend_to_loss is None and not measures
     told = _told(experiment, earlier, rewards, judged)
     if as_stored:
         told["alerts"] = [*told["alerts"], *_changed(earlier, judged, config.top_k)]
     if rewards is not None and "seen_by_training" not in earlier.get("off_policy", {}):
         judged["off_policy"]["seen_by_training"] = True  # version 0.1 chose by all of these clicks
-    return {
+    result = {
         **describe(config, components),
         **{
             key: earlier[key]
@@ -105,6 +120,7 @@ def evaluate(
         "blend": blend,
         "run": str(path),
     }
+    return result, run_changes(experiment, served, rewards)
 
 
 def _told(

@@ -157,8 +157,10 @@ class Experiment:
         learned = self.learn(rewards, state=state, on_epoch=on_epoch)
         if isinstance(skyline, bool):
             skyline = self.learn_from_labels() if skyline else None
-        judged = self.judge(learned.model, own=learned.own, rewards=rewards, skyline=skyline)
-        return Outcome(learned, rewards, judged)
+        self.progress.stage("evaluation")
+        served = self.serve(learned.model, own=learned.own)
+        judged = self.judge_served(served, rewards=rewards, skyline=skyline)
+        return Outcome(learned, rewards, judged, served)
 
     def simulate(self) -> dict[str, ClickStatistics]:
         """Clicks of simulated users on what production shows, counted, by part of the log."""
@@ -356,6 +358,16 @@ class Experiment:
         """
         self.progress.stage("evaluation")
         served = self.serve(model, own=own, blend=blend)
+        return self.judge_served(served, skyline=skyline, rewards=rewards)
+
+    def judge_served(
+        self,
+        served: Mapping[str, Mixture],
+        *,
+        skyline: Model | None = None,
+        rewards: Mapping[str, Rewards] | None = None,
+    ) -> dict[str, Any]:
+        """The same of what :meth:`serve` gave."""
         found: dict[str, Any] = {"metrics": {}}
         if self.dataset.judged:
             found["metrics"] = self.metrics(served, skyline=skyline)

@@ -9,7 +9,7 @@ from cltr.clicks.choose_model import AFFINE, choose_click_model
 from cltr.clicks.models import AffineModel
 from cltr.errors import CltrError, DataError
 from cltr.evaluation.click_model_error import ClickModelError
-from cltr.evaluation.part import Fold, LogPart
+from cltr.evaluation.part import Fold, LogPart, doubly_robust
 from cltr.evaluation.units import Units, read_units
 from cltr.experiment.components import build
 from cltr.experiment.config import AUTO
@@ -239,10 +239,7 @@ def _shrunk(data: ClickData, model: ClickModel, top_k: int) -> Floats:
 def _rewards(data: ClickData, relevance: Floats, model: ClickModel, split: str) -> Rewards:
     """Doubly robust relevance estimates, without any clipping."""
     statistics = data.statistics
-    examination, trust = model.require_affine(statistics.top_k)
-    examined = statistics.average(examination)
-    inverse = data.exposure.inverse_propensities(examined)
-    expected = examined * relevance + statistics.average(trust)
-    values = relevance + (statistics.click_rate - expected) * inverse
+    affine = model.require_affine(statistics.top_k)
+    values = doubly_robust(statistics, data.exposure, relevance, affine)
     shares = statistics.query_weights
     return Rewards(data.dataset, values, data.exposure, shares, "dr", statistics, split)

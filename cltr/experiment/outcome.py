@@ -6,6 +6,7 @@ from typing import Any
 
 from cltr.experiment.query_policies import QueryPolicies
 from cltr.interfaces import Model
+from cltr.policies.on_dataset import Mixture
 from cltr.training.loop import TrainingState
 from cltr.types import Rewards
 
@@ -40,3 +41,5 @@ class Outcome:
     learned: Learned
     rewards: dict[str, Rewards]
     judged: dict[str, Any]
+    served: Mapping[str, Mixture]
+    """What users would get, by split."""

@@ -134,3 +134,13 @@ def provenance(
         **({"click_models": models} if models else {}),
         **({"from_here": places} if places else {}),
     }
+
+
+def made_from(dataset: Dataset, command: str | None) -> dict[str, Any]:
+    """What a judgement by a log depends on, and the command that repeats it."""
+    return {
+        "python": platform.python_version(),
+        "data": dataset.fingerprint,
+        "versions": versions(),
+        "command": command,
+    }

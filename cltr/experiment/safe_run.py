@@ -91,11 +91,12 @@ def _look_again(
     if worst(later) != "fail" or experiment.config.on_doubt != "stay":
         return taken, outcome
     kept = replace(experiment, plan="stay").learn(outcome.rewards)
-    judged = experiment.judge(kept.model, rewards=outcome.rewards)
+    served = experiment.serve(kept.model)
+    judged = experiment.judge_served(served, rewards=outcome.rewards)
     skyline = outcome.judged.get("metrics", {}).get("skyline")
     if skyline is not None:
         judged["metrics"]["skyline"] = skyline
-    return replace(taken, plan="stay"), Outcome(kept, outcome.rewards, judged)
+    return replace(taken, plan="stay"), Outcome(kept, outcome.rewards, judged, served)
 
 
 def _later_checks(

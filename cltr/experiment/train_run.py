@@ -8,6 +8,7 @@ from typing import Any
 from cltr.clicks.model_file import save_click_model
 from cltr.errors import CltrError, UnsupportedError, UsageError
 from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
+from cltr.experiment.changes_file import CHANGES, run_changes
 from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
@@ -116,6 +117,8 @@ def _run(
         "seconds": round(time.perf_counter() - began, 3),
         "run": str(folder.path),
     }
+    changes = run_changes(found.experiment, found.outcome.served, found.outcome.rewards)
+    folder.write_json(CHANGES, changes)
     folder.write_json("result.json", result)
     folder.checkpoint.remove()
     return result

@@ -5,6 +5,7 @@ From :math:`\omega` and :math:`\omega_0` alone: no assumption on clicks, users o
 
 import numpy as np
 
+from cltr.policies.sort_order import order_within
 from cltr.types import Floats, Lists
 
 
@@ -59,15 +60,17 @@ def absolute_losses(
 def _worst(losses: Floats, lists: Lists, at_most: int | None) -> Floats:
     """The largest loss of each list over the numbers of relevant documents, ``[queries]``."""
     counted = np.where(lists.places < (at_most or np.inf), losses, 0.0)
-    worst = np.zeros(len(lists.lengths))
-    np.maximum.at(worst, lists.owners, counted)
+    worst, filled = np.zeros(len(lists.lengths)), lists.lengths > 0
+    if filled.any():
+        starts = np.cumsum(lists.lengths) - lists.lengths
+        worst[filled] = np.maximum.reduceat(counted, starts[filled])
     return worst
 
 
 def _top_sums(weights: Floats, logging_weights: Floats, lists: Lists) -> Floats:
     """Sums of the 1, 2, ... largest losses of each list, list by list, ``[docs]``."""
     losses = np.maximum(logging_weights - weights, 0.0)
-    order = np.lexsort((-losses, lists.owners))
+    order = order_within(-losses, lists)
     running = np.cumsum(losses[order])
     starts = np.cumsum(lists.lengths) - lists.lengths
     before = np.concatenate([[0.0], running])[starts]

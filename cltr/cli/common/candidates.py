@@ -21,6 +21,19 @@ def candidate_options_with_log(command: Command) -> Command:
     return _add(command, {})
 
 
+def save_options(command: Command) -> Command:
+    """Where the result and its page go."""
+    command = click.option(
+        "--report/--no-report", default=True, help="With --out, also write the page.  [yes]"
+    )(command)
+    return click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="FILE.json",
+        help="Save the result as JSON, and an HTML page beside it.  [nothing is saved]",
+    )(command)
+
+
 def _add(command: Command, defaults: dict[str, Any]) -> Command:
     for flag, settings in reversed(_OPTIONS.items()):
         command = click.option(flag, default=defaults.get(flag), **settings)(command)

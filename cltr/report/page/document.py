@@ -5,7 +5,11 @@ from pathlib import Path
 
 from cltr.experiment.run_log import OWN
 from cltr.files.storage import write_beside
+from cltr.report.page.changes import changes_section
+from cltr.report.page.log_support import support_section
+from cltr.report.page.making import making_section
 from cltr.report.page.markup import Content, Html, element, join, name_of
+from cltr.report.page.quality import candidates_section, quality_section
 from cltr.report.page.style import style_sheet
 from cltr.report.page.subject import Kind, Subject
 from cltr.report.page.verdict import verdict_section
@@ -48,7 +52,9 @@ def page_of(subject: Subject) -> str:
 
 
 def _sections(subject: Subject) -> list[Callable[[Subject], Html]]:
-    return [verdict_section]
+    if subject.kind == "candidates":
+        return [verdict_section, candidates_section, changes_section, making_section]
+    return [verdict_section, quality_section, support_section, changes_section, making_section]
 
 
 def _contents(sections: list[Html]) -> Html:

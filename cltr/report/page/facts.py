@@ -84,7 +84,9 @@ def _sentence(subject: Subject, advice: Mapping[str, Any]) -> str:
         return f"Show the candidate to {advice['share']:.2%} of the requests now."
     if "sentence" in advice:
         return str(advice["sentence"])
-    return "This page measures the ranker and does not decide. 'cltr gate' decides."
+    several = subject.kind == "candidates" and len(subject.result["candidates"]) > 1
+    what = "candidates" if several else "ranker"
+    return f"This page measures the {what} and does not decide. 'cltr gate' decides."
 
 
 def worst_loss(result: Mapping[str, Any]) -> float | None:

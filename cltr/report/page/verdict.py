@@ -21,6 +21,8 @@ EXPOSURE = {
 def verdict_section(subject: Subject) -> Html:
     """What to do, why, and what to type."""
     facts = facts_of(subject)
+    if subject.kind == "candidates":
+        return section("verdict", "What this page shows", _decision(facts), _next(subject, facts))
     return section(
         "verdict",
         "Verdict" if facts.decision else "What this page shows",

@@ -1,0 +1,129 @@
+"""What a log says of candidates: estimates side by side, verdicts, and what a canary supports."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cltr.api.report import Reported
+from cltr.evaluation.canary_decision import CanaryDecision
+from cltr.evaluation.verdict import Verdict
+from cltr.report.gate_tables import canary_tables, candidate_tables, verdict_tables
+from cltr.report.page.subject import Subject
+from cltr.report.rendering import Tables
+
+
+class CandidateEvaluation(Reported):
+    """Candidates by all estimators, side by side.
+
+    Args:
+        result: as ``--json`` prints it.
+        changes: what the first candidate changes for users, for the page.
+    """
+
+    def __init__(
+        self, result: Mapping[str, Any], *, changes: Mapping[str, Any] | None = None
+    ) -> None:
+        self.result, self.changes = result, changes
+
+    def _subject(self) -> Subject:
+        return Subject("candidates", str(self.result["log"]), self.result, self.changes)
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        both = (*self.result["candidates"], *self.result["references"])
+        return [{"candidate": one["candidate"], **row} for one in both for row in one["estimates"]]
+
+    def _tables(self, width: int) -> Tables:
+        del width
+        return candidate_tables(self.result)
+
+
+class GateVerdict(Reported):
+    """What to do with a candidate, and why.
+
+    Args:
+        verdict: the decision.
+        result: all that it rests on, as ``--json`` prints it.
+        changes: what the candidate changes for users, for the page.
+    """
+
+    def __init__(
+        self,
+        verdict: Verdict,
+        result: Mapping[str, Any],
+        *,
+        changes: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.verdict, self.result, self.changes = verdict, result, changes
+
+    def _subject(self) -> Subject:
+        return Subject("gate", str(self.result["candidate"]), self.result, self.changes)
+
+    @property
+    def decision(self) -> str:
+        """``deploy``, ``canary``, ``hold`` or ``reject``."""
+        return self.verdict.decision
+
+    @property
+    def share(self) -> float:
+        """Share of the requests that should get the candidate now."""
+        return self.verdict.share
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What was found, in order of weight, each with its level of trust."""
+        return self.verdict.reasons
+
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """What was measured, by name."""
+        return self.verdict.numbers
+
+    def __bool__(self) -> bool:
+        """Whether to deploy."""
+        return self.decision == "deploy"
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        return [{"decision": self.decision, "share": self.share, **self.numbers}]
+
+    def _tables(self, width: int) -> Tables:
+        del width
+        return verdict_tables(self.result)
+
+
+class CanaryResult(Reported):
+    """What a canary supports now: stop, ship or continue, and the share that is allowed.
+
+    Args:
+        verdict: of the outcomes.
+        result: all that it rests on, as ``--json`` prints it.
+        changes: what the candidate changes for users, for the page.
+    """
+
+    def __init__(
+        self,
+        verdict: CanaryDecision,
+        result: Mapping[str, Any],
+        *,
+        changes: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.verdict, self.result, self.changes = verdict, result, changes
+
+    def _subject(self) -> Subject:
+        name = str(self.result["gate"]["candidate"])
+        return Subject("canary", name, self.result, self.changes)
+
+    @property
+    def decision(self) -> str:
+        """``stop``, ``ship`` or ``continue``."""
+        return self.verdict.decision
+
+    @property
+    def share(self) -> float:
+        """Share of the requests that may get the candidate now."""
+        return self.verdict.share
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        return [self.verdict.plain()]
+
+    def _tables(self, width: int) -> Tables:
+        del width
+        return canary_tables(self.result)

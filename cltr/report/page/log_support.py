@@ -1,0 +1,167 @@
+"""What the clicks support: rates by rank, the click model's fit, overlap, effective sample."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cltr.looks import GREY
+from cltr.report.page.charts import Line, Row, bars, figure, legend, line_chart
+from cltr.report.page.markup import Content, Html, element, items, section, table
+from cltr.report.page.numbers import count, decimal, percent
+from cltr.report.page.style import ranker_colour, series_colour
+from cltr.report.page.subject import Subject
+
+
+def support_section(subject: Subject) -> Html:
+    """How much the clicks can say."""
+    result = subject.judged
+    figures = [_click_rates(subject), _worth(result)]
+    return section(
+        "log",
+        "What the clicks support",
+        element("div", [one for one in figures if one], class_="charts"),
+        items(_overlap(result)),
+        _click_model(result),
+    )
+
+
+def _click_rates(subject: Subject) -> Html:
+    found = (subject.changes or {}).get("click_rates")
+    if not found or not any(found["impressions"]):
+        return Html("")
+    shown = [(rank, n) for rank, n in enumerate(found["impressions"], start=1) if n]
+    seen = [(float(rank), found["clicks"][rank - 1] / n) for rank, n in shown]
+    lines = [Line("clicks", ranker_colour("policy"), seen, "circle")]
+    told = ", ".join(f"rank {rank:g} {rate:.3f}" for rank, rate in seen)
+    if found["expected_clicks"] is not None:
+        fitted = [(float(rank), found["expected_clicks"][rank - 1] / n) for rank, n in shown]
+        lines.append(Line("expected", series_colour(1), fitted, "diamond", dashed=True))
+        told += "; expected " + ", ".join(f"rank {rank:g} {rate:.3f}" for rank, rate in fitted)
+    title = "Clicks per impression, by rank"
+    ranks = [float(rank) for rank, _ in shown]
+    step = max(1, -(-len(ranks) // 10))
+    entries = (
+        [
+            (
+                f"held-out clicks ({subject.changes['interactions']:,} interactions)",
+                "circle",
+                lines[0].colour,
+            )
+        ]
+        if subject.changes
+        else []
+    )
+    if len(lines) > 1:
+        entries.append(("what the click model expects there", "diamond", lines[1].colour))
+    return figure(
+        title,
+        line_chart(
+            title,
+            f"{told}.",
+            lines,
+            x_title="rank",
+            y_title="clicks per impression",
+            zero=True,
+            ticks=ranks[::step],
+        ),
+        legend(entries),
+        element(
+            "p",
+            "The model is given each document's clicks at all ranks together. Where the "
+            "curves differ, ranks are examined otherwise than it says.",
+            class_="note",
+        )
+        if len(lines) > 1
+        else None,
+    )
+
+
+def _worth(result: Mapping[str, Any]) -> Html:
+    """What the log is worth for this ranker."""
+    off_policy, support = result.get("off_policy"), result.get("support")
+    if off_policy is not None and off_policy.get("effective_interactions") is not None:
+        n, worth = off_policy["n_interactions"], off_policy["effective_interactions"]
+        units = "interactions"
+    elif support is not None and result.get("gain"):
+        n, worth = result["gain"]["n_interactions"], support["effective_sample"]
+        units = "interactions"
+    else:
+        return Html("")
+    title = "What the held-out clicks are worth"
+    rows = [
+        Row(f"held-out {units}", GREY, n, shown=f"{n:,}"),
+        Row(
+            f"equal {units} for this ranker", ranker_colour("policy"), worth, shown=f"{worth:,.0f}"
+        ),
+    ]
+    told = f"{n:,} held-out interactions are worth {worth:,.0f} equal ones for this ranker."
+    note = "The further a ranker is from production, the fewer equal interactions remain (Kish)."
+    return figure(
+        title, bars(title, told, rows, most=max(n, worth)), element("p", note, class_="note")
+    )
+
+
+def _overlap(result: Mapping[str, Any]) -> Iterator[Content]:
+    found = result.get("off_policy") or {}
+    support = result.get("support") or {}
+    weight = found.get("largest_weight", support.get("largest_weight"))
+    if weight is not None:
+        yield ["The largest weight of a click is ", decimal(weight, digits=1), "."]
+    if support.get("unsupported") is not None:
+        yield [
+            percent(support["unsupported"]),
+            " of the ranker's weight lies on documents that production never shows.",
+        ]
+    if found.get("queries") is not None:
+        yield [
+            count(found["queries"]),
+            " queries have held-out clicks; the largest one has ",
+            percent(found["largest_query_share"]),
+            " of these interactions.",
+        ]
+    if found.get("one_query_dominates"):
+        yield "One query dominates: the estimates say little about other queries."
+    if result.get("unsupported_documents"):
+        yield [
+            f"The safe bound leaves out {result['unsupported_documents']:,} documents that "
+            "production never shows."
+        ]
+
+
+def _click_model(result: Mapping[str, Any]) -> list[Html]:
+    """Which click model, how it was chosen, and whether held-out clicks agree with it."""
+    sentences: list[str] = list(result.get("click_model_notes", ()))
+    misfit = result.get("misfit")
+    if misfit:
+        if not misfit["tested"]:
+            sentences.append(f"The click model was not tested: {misfit['finding']}.")
+        elif misfit["rejected"]:
+            sentences.append(f"Held-out clicks reject the click model: {misfit['finding']}.")
+        else:
+            sentences.append(
+                "Held-out clicks do not reject the click model. They differ most "
+                f"{misfit['finding']}."
+            )
+    if not sentences and not result.get("click_model"):
+        return []
+    name = result.get("click_model")
+    first = [element("p", f"Clicks are corrected for the click model: {name}.")] if name else []
+    found = [element("h3", "The click model"), *first, items(map(_sentence, sentences))]
+    choice = result.get("click_model_choice")
+    if choice and choice.get("candidates"):
+        rows = [
+            [one["name"], decimal(one["log_likelihood"]), one.get("reason") or ""]
+            for one in choice["candidates"]
+        ]
+        found.append(
+            table(
+                "Click models that were fitted, by held-out clicks",
+                ["model", "log-likelihood an interaction", "left out because"],
+                rows,
+            )
+        )
+    return found
+
+
+def _sentence(words: str) -> str:
+    """With a capital letter."""
+    return words[:1].upper() + words[1:]

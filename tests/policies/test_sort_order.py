@@ -1,0 +1,26 @@
+"""Guards the sort of documents within their lists: the same order as numpy's lexsort."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cltr.policies.sort_order import order_within
+from cltr.types import Lists
+
+keys = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, float("inf"), -float("inf"), float("nan")])
+
+
+@given(st.lists(st.lists(keys, max_size=9), max_size=8))
+def test_law_the_order_is_that_of_lexsort(values):
+    lists = Lists.of_offsets(np.cumsum([0, *map(len, values)]))
+    flat = np.array([key for one in values for key in one])
+    expected = np.lexsort((flat, lists.owners))
+    np.testing.assert_array_equal(order_within(flat, lists), expected)
+
+
+def test_lists_of_very_different_lengths():
+    rng = np.random.default_rng(0)
+    lengths = np.array([1, 5000, 0, 3, 4, 5, 0, 17, 16])
+    lists = Lists.of_offsets(np.cumsum([0, *lengths]))
+    flat = rng.integers(0, 50, lengths.sum()).astype(np.float64)
+    np.testing.assert_array_equal(order_within(flat, lists), np.lexsort((flat, lists.owners)))
