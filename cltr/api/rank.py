@@ -57,8 +57,8 @@ def ranking_tables(result: Mapping[str, Any]) -> Tables:
 
 def rank(
     run: Any,
-    *,
     data: DataLike | None = None,
+    *,
     production: FileName | Frame | None = None,
     requests: FileName | Frame | None = None,
     out: FileName | None = None,

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cltr.api.candidates import gate
-from cltr.api.rank import Ranking, predict, rank
+from cltr.api.rank import predict
+from cltr.api.rank import rank as rank_queries
 from cltr.api.report import Reported
-from cltr.api.sources import DataLike, FileName, Frame, LogLike, named_data
+from cltr.api.sources import DataLike, FileName, LogLike, named_data
 from cltr.api.verdicts import CanaryResult, GateVerdict
 from cltr.errors import UsageError
 from cltr.evaluation.verdict import BUDGET, Verdict
@@ -211,28 +212,7 @@ class Run(Evaluation):
         """
         return predict(self._model, X, production=production, lengths=lengths)
 
-    def rank(
-        self,
-        data: DataLike | None = None,
-        *,
-        production: FileName | Frame | None = None,
-        requests: FileName | Frame | None = None,
-        out: FileName | None = None,
-        query_column: str = "",
-        document_column: str = "",
-        missing: str = "refuse",
-    ) -> Ranking:
-        """Score and rank queries; see :func:`cltr.rank`."""
-        return rank(
-            self,
-            data=data,
-            production=production,
-            requests=requests,
-            out=out,
-            query_column=query_column,
-            document_column=document_column,
-            missing=missing,
-        )
+    rank = rank_queries  # its first parameter is the run
 
     def gate(
         self,
