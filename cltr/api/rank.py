@@ -127,12 +127,13 @@ def _candidates(
         return Candidates(run, own.features, read_scores(scores[0], own.features.dataset))
     names, n = run.inputs.feature_names, run.inputs.n_features
     features = match_features(data, names, n, **how)
+    if not scores and features.dataset.fingerprint == run.inputs.data:
+        return Candidates.own(run, features.dataset)
     known = read_scores(scores[0], features.dataset) if scores else None
     return Candidates(run, features, known)
 
 
 class _RequestColumns(Options):
-    request_column: str = "request"
     query_column: str = ""
 
 
@@ -140,8 +141,11 @@ def _requests(path: Path) -> dict[str, list[str]]:
     """Ids of requests by query, in the order of the file."""
     with workspace() as connection, plain_errors([path]):
         table = select_files(connection, [path])
-        columns = TableColumns(columns_of(connection, table), _RequestColumns(), where=str(path))
-        names = [quoted(columns.find(role) or "") for role in ("request", "query")]
+        types = columns_of(connection, table)
+        if "request" not in types:
+            raise DataError(f"{path}: has no column 'request'; expected 'request' and 'query'")
+        columns = TableColumns(types, _RequestColumns(), where=str(path))
+        names = [quoted("request"), quoted(columns.find("query") or "")]
         listed = ", ".join(f"{name}::VARCHAR" for name in names)
         rows = connection.execute(f"SELECT {listed} FROM ({table})").fetchall()
     found: dict[str, list[str]] = {}

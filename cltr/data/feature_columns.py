@@ -56,6 +56,8 @@ class FeatureColumns:
     label: str | None
     split: str | None
     features: tuple[str, ...]
+    named: bool = False
+    """Whether somebody chose the features by name."""
 
     def number(self, name: str) -> str:
         """SQL of a column as a number: NULL where it is missing or is none.
@@ -107,8 +109,15 @@ def choose_columns(
         _refuse_logs(columns, features, where)
     if not features:
         raise DataError(f"{where}: no column is left for features; it has {', '.join(known)}")
-    _refuse_types(known, features, where)
-    return FeatureColumns(known, query or "", document, **roles, features=tuple(features))
+    _refuse_types(known, features, where, leave_out=not options.feature_columns)
+    return FeatureColumns(
+        known,
+        query or "",
+        document,
+        **roles,
+        features=tuple(features),
+        named=bool(options.feature_columns),
+    )
 
 
 def _optional(columns: TableColumns, options: TableOptions, role: str, where: str) -> str | None:
@@ -139,14 +148,16 @@ def _refuse_logs(columns: TableColumns, features: list[str], where: str) -> None
         )
 
 
-def _refuse_types(types: Mapping[str, str], features: list[str], where: str) -> None:
+def _refuse_types(
+    types: Mapping[str, str], features: list[str], where: str, *, leave_out: bool
+) -> None:
     wrong = [name for name in features if not (_is_number(types[name]) or _is_text(types[name]))]
     if wrong:
         described = [f"{name} ({types[name].split('(')[0].lower()})" for name in wrong]
         raise DataError(
             f"{where}: features must be numbers, but {shown(described)} "
             f"{'is' if len(wrong) == 1 else 'are'} not; turn times into ages and lists into a "
-            "column for each value, or leave them out (--leave-out)"
+            f"column for each value{', or leave them out (--leave-out)' if leave_out else ''}"
         )
 
 
@@ -155,7 +166,7 @@ def _is_number(kind: str) -> bool:
 
 
 def _is_text(kind: str) -> bool:
-    return kind == "VARCHAR" or kind.startswith("ENUM")
+    return kind in ("VARCHAR", '"NULL"') or kind.startswith("ENUM")  # NULL: all are missing
 
 
 def shown(names: Sequence[str]) -> str:

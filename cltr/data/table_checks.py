@@ -44,11 +44,11 @@ class TableChecks:
         if not bad:
             return
         name = next(iter(bad))
+        leave = "" if self.columns.named else ", or leave them out (--leave-out)"
         raise DataError(
             f"{self.where}: features and labels must be numbers, but {shown(list(bad))} "
             f"{'holds' if len(bad) == 1 else 'hold'} text, such as '{bad[name][:40]}' in '{name}'; "
-            "encode categories as numbers (one column of 0 and 1 for each), or leave them out "
-            "(--leave-out)"
+            f"encode categories as numbers (one column of 0 and 1 for each){leave}"
         )
 
     def check_ids(self) -> tuple[int, int]:

@@ -50,9 +50,17 @@ class Candidates:
             )
 
     @classmethod
-    def own(cls, run: RunModel) -> "Candidates":
-        """The documents of the run's own data set."""
-        config, dataset = open_data(run.config)
+    def own(cls, run: RunModel, given: Dataset | None = None) -> "Candidates":
+        """The documents of the run's own data set.
+
+        Args:
+            run: whose model.
+            given: that data set, where it is open; else it is found by its name in the run.
+        """
+        config = run.config
+        if given is None:
+            config, given = open_data(config)
+        dataset = given
         check_data(run.folder, config, dataset)
         known = load_production(config, run.folder, dataset, elsewhere=False)
         scores = known.scores

@@ -26,6 +26,10 @@ KNOWN = {
 """Names of columns that are understood without being told, by what they mean."""
 
 
+MOST_NAMES = 20
+"""Columns that a message names."""
+
+
 class TableColumns:
     """The columns of a table: those that the options name, or those with a common name."""
 
@@ -49,9 +53,14 @@ class TableColumns:
         several = f"{' and '.join(found)} could be it" if found else "none is known by its name"
         raise DataError(
             f"{self._where}: which column is the {role}? {several} among "
-            f"{', '.join(self.types)}; name it with {flag}"
+            f"{self._listed()}; name it with {flag}"
             + ("" if required else f", or say {flag} {NONE}")
         )
+
+    def _listed(self) -> str:
+        """Names of the columns, the first few of many."""
+        first, more = [*self.types][:MOST_NAMES], len(self.types) - MOST_NAMES
+        return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
     def known(self, role: str) -> list[str]:
         """Columns with a common name for a role."""
@@ -61,7 +70,7 @@ class TableColumns:
         """A column that must be there."""
         if name not in self.types:
             raise DataError(
-                f"{self._where}: has no column '{name}' ({flag}); it has {', '.join(self.types)}"
+                f"{self._where}: has no column '{name}' ({flag}); it has {self._listed()}"
                 + did_you_mean(name, self.types)
             )
         return name

@@ -165,6 +165,17 @@ def test_features_without_names_must_be_as_many(dataset):
         run.rank({**frame, **columns, "another": columns["x0"]})
 
 
+def test_text_and_tables_of_many_columns_get_a_short_line(frame, dataset):
+    run, _ = trained(frame)
+    with pytest.raises(DataError, match="'price' holds text") as caught:
+        run.rank({**frame, "price": ["x"] * len(frame["price"])})
+    assert "--leave-out" not in str(caught.value)
+    more = {f"more {number}": frame["price"] for number in range(300)}
+    lacking = {name: values for name, values in frame.items() if name != "document"}
+    with pytest.raises(DataError, match=r"which column is the document.* more; name it"):
+        run.rank({**lacking, **more})
+
+
 def test_missing_values_are_refused_or_zero(frame):
     run, _ = trained(frame, "z-score")
     zero = {**frame, "price": [0.0, *frame["price"][1:]]}
@@ -223,6 +234,8 @@ def test_shares_of_queries_are_served(dataset):
 
 def test_requests_for_unknown_queries_or_twice_are_refused():
     run = cltr.train(**SMALL, out="run")
+    with pytest.raises(DataError, match="has no column 'request'; expected 'request' and 'query'"):
+        run.rank(requests={"id": ["1"], "query": ["q0"]})
     with pytest.raises(DataError, match="query 'nowhere', which has no documents"):
         run.rank(requests={"request": ["1"], "query": ["nowhere"]})
     with pytest.raises(DataError, match="request '1' comes twice"):
@@ -293,6 +306,7 @@ def test_production_scores_are_an_input(residual, dataset):
     run, table = residual
     assert json.loads(Path("run/inputs.json").read_text())["production_score_is_an_input"]
     known = by_pair(run.rank().table())
+    agree(by_pair(run.rank(dataset).table()), known)  # it is the run's own
     agree(by_pair(run.rank(dataset, production=table).table()), known)
     agree(by_pair(run.rank(small.dataset(), production=table).table()), known)
     found = run.predict(dataset.features, production=table["score"])
@@ -300,7 +314,9 @@ def test_production_scores_are_an_input(residual, dataset):
     np.testing.assert_allclose(found, [known[pair] for pair in pairs], rtol=1e-6)
     moved = np.array(table["score"]) + 1.5
     np.testing.assert_allclose(run.predict(dataset.features, production=moved), found + 1.5)
-    for call in (lambda: run.rank(small.dataset()), lambda: run.predict(dataset.features)):
+    columns = {f"feature {i + 1}": dataset.features[:, i] for i in range(dataset.n_features)}
+    new = {key: table[key] for key in ("query", "document")} | columns
+    for call in (lambda: run.rank(new), lambda: run.predict(dataset.features)):
         with pytest.raises(UsageError, match="production's scores are an input of the model"):
             call()
 

@@ -112,7 +112,8 @@ def test_a_ranker_without_layers_is_refused(refused, cltr):
     line = refused("export", "run", "--to", "json", code=1)
     assert line == (
         "scorer 'table' cannot be exported to JSON: it has 'weights', which is no layer of a "
-        "feed-forward network"
+        "feed-forward network; train with --scorer mlp or linear, write scores with cltr rank, or "
+        "write an exporter (cltr plugins new)"
     )
 
 
