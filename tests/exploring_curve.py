@@ -5,33 +5,39 @@
 writes docs/explore/curve.csv, a row for each run, and the picture beside it. Interrupt it at any
 time: the same command resumes. Production of the embedded data sorts its scores; users click by
 trust bias. The same number of requests is served by production, and by the policies of
-``cltr explore`` at certified losses of 1 and 5 points. Each log is learned from in three ways: as
-``cltr train --log`` does it, by plain DR with the click model fitted to the log and no checks, and
-by plain DR that is told the true click model.
+``cltr explore`` at certified losses of 1 and 5 points. Each log is learned from in four ways: as
+``cltr train --log`` does it; by plain DR with the click model fitted to the log and no checks; by
+plain DR that is told the true click model; and without features: documents of the logged queries
+are sorted by what their own clicks say. ``--page`` only writes the picture and the tables.
 """
 
 import argparse
 import csv
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cltr.clicks.models import TrustBias
+from cltr.experiment.components import compose
 from cltr.experiment.config import CURRENT, resolve
 from cltr.experiment.experiment import Experiment
-from cltr.experiment.explore_log import explore_log
+from cltr.experiment.explore_log import Exploration, explore_log
 from cltr.experiment.safe_run import run_safely
 from cltr.exposure.logging_policy import find_logging_policy
 from cltr.exposure.production_ranker import Production
 from cltr.policies import Deterministic
+from cltr.policies.rank_weights import rank_weights
 from cltr.types import LOG_PARTS, ClickStatistics, Dataset, Floats, Lists
 
 CURVE = Path(__file__).parents[1] / "docs" / "explore" / "curve.csv"
+PAGE = CURVE.parents[1] / "explore.md"
 SIZES = (10_000, 100_000, 1_000_000)
 LOSSES = (0.0, 0.01, 0.05)
 """Certified worst-case losses; 0 is production itself."""
@@ -44,22 +50,26 @@ WAYS: dict[str, dict[str, Any]] = {
     },
     "DR, told": {"estimator": {"name": "dr"}, "on_doubt": "ignore"},
 }
+BY_DOCUMENT = "no features"
+"""Sort the documents of each training query by their own clicks, told the click model."""
 TOP_K = 5
+PRIOR_TRIALS = 5.0
+"""Examined impressions that the mean relevance is worth beside a document's own clicks."""
 
 
 class Run(NamedTuple):
-    """What came out of one run."""
+    """What came out of one run: NDCG@5 on test queries; without features on training queries."""
 
     seed: int
     interactions: int
     way: str
     max_loss: float
     production: float
-    """NDCG@5 of production, sorted, on test queries."""
+    """Of production, sorted."""
     policy: float
-    """NDCG@5 of the learned policy on test queries."""
+    """Of the learned policy."""
     explored: float
-    """NDCG@5 of the policy that served the log, on test queries."""
+    """Of the policy that served the log."""
     plan: str
 
 
@@ -75,7 +85,8 @@ class Rankings:
     def sorted_by(cls, scores: Floats, lists: Lists) -> "Rankings":
         """One ranking a query."""
         order = np.lexsort((-scores, lists.owners))
-        rows = [order[start : start + TOP_K] for start in lists.starts]
+        ends = lists.starts + np.minimum(lists.lengths, TOP_K)
+        rows = [order[start:end] for start, end in zip(lists.starts, ends, strict=True)]
         return cls(rows, np.ones(len(rows)), np.arange(len(rows)))
 
     def draw(self, displays: Any, rng: np.random.Generator, n_documents: int) -> Any:
@@ -122,39 +133,81 @@ def world(seed: int) -> Experiment:
     return Experiment.simulated(resolve({"version": CURRENT, "seed": seed, "skyline": False}))
 
 
-def run(seed: int, n: int, way: str, max_loss: float) -> Run:
-    """Serve, log, learn and judge."""
+class Log(NamedTuple):
+    """A log, and the policy that served it."""
+
+    dataset: Dataset
+    scores: Floats
+    chances: Floats
+    clicks: dict[str, ClickStatistics]
+
+
+def serve(seed: int, n: int, max_loss: float) -> Log:
+    """As many requests served by production, or by what explores at this loss."""
     base = world(seed)
     dataset, scores = replace(base.dataset, production=None), base.production.scores
     assert scores is not None
     rankings = Rankings.sorted_by(scores, dataset.lists)
-    chances = Deterministic().rank_distribution(scores, dataset.lists, TOP_K)
-    rng = np.random.default_rng([seed, n])
-    clicks = simulate(dataset, rankings, n, rng)
-    if max_loss:
-        policy = find_logging_policy(dataset, clicks, scores=scores)
-        assert policy.known_by == "sorted scores"
-        found = explore_log(dataset, clicks, policy, max_loss=max_loss)
-        assert found.losses.max() <= max_loss + 1e-9
-        flat = [row for ranking in found.rankings for row in ranking]
-        queries = np.repeat(np.flatnonzero(found.explored), [len(s) for s in found.shares])
-        rankings = Rankings(flat, np.concatenate(found.shares), queries)
-        chances = found.chances
-        clicks = simulate(dataset, rankings, n, rng)
+    clicks = simulate(dataset, rankings, n, np.random.default_rng([seed, n]))
+    if not max_loss:
+        chances = Deterministic().rank_distribution(scores, dataset.lists, TOP_K)
+        return Log(dataset, scores, chances, clicks)
+    found = explore(dataset, scores, clicks, max_loss)
+    flat = [row for ranking in found.rankings for row in ranking]
+    queries = np.repeat(np.flatnonzero(found.explored), [len(s) for s in found.shares])
+    rankings = Rankings(flat, np.concatenate(found.shares), queries)
+    rng = np.random.default_rng([seed, n, round(1000 * max_loss)])
+    return Log(dataset, scores, found.chances, simulate(dataset, rankings, n, rng))
+
+
+def explore(
+    dataset: Dataset, scores: Floats, clicks: dict[str, ClickStatistics], max_loss: float
+) -> Exploration:
+    """The policy that explores; its certificate is checked."""
+    policy = find_logging_policy(dataset, clicks, scores=scores)
+    assert (policy.known_by, policy.away) == ("sorted scores", 0.0)
+    found = explore_log(dataset, clicks, policy, max_loss=max_loss)
+    assert found.losses.max() <= max_loss + 1e-9
+    return found
+
+
+def run(seed: int, n: int, way: str, max_loss: float) -> Run:
+    """Serve, log, learn and judge."""
+    log = serve(seed, n, max_loss)
+    if way == BY_DOCUMENT:
+        return Run(seed, n, way, max_loss, *by_document(log), "learn")
     values = {"version": CURRENT, "seed": seed, "interactions": n, "skyline": False}
-    users = {"users": {"name": "trust-bias"}}
-    experiment = Experiment.simulated(
-        resolve({**values, **users, "production": {"epochs": 0}, **WAYS[way]}), dataset=dataset
-    )
-    production = Production(scores, rank_distribution=chances, source="logged")
-    experiment = Experiment(experiment.config, experiment.components, dataset, production)
-    made = run_safely(experiment, clicks)
+    users = {"users": {"name": "trust-bias"}, "production": {"epochs": 0}}
+    config = resolve({**values, **users, **WAYS[way]})
+    production = Production(log.scores, rank_distribution=log.chances, source="logged")
+    experiment = Experiment(config, compose(config), log.dataset, production)
+    made = run_safely(experiment, log.clicks)
     metrics = made.outcome.judged["metrics"]
-    before = world_value(seed)
-    served = metrics["production"]["ndcg@5"]
-    return Run(
-        seed, n, way, max_loss, before, metrics["policy"]["ndcg@5"], served, made.precautions.plan
-    )
+    numbers = (world_value(seed), metrics["policy"]["ndcg@5"], metrics["production"]["ndcg@5"])
+    return Run(seed, n, way, max_loss, *numbers, made.precautions.plan)
+
+
+def by_document(log: Log) -> tuple[float, float, float]:
+    """NDCG@5 on training queries: of production, of documents sorted by clicks, of the log."""
+    dataset, rows = log.dataset.part("train"), log.dataset.documents_of("train")
+    examination, trust = TrustBias().affine(TOP_K)
+    part = log.clicks["train"]
+    relevant = (part.clicks - part.impressions * trust).sum(-1)
+    examined = part.impressions @ examination
+    mean = max(float(relevant.sum() / examined.sum()), 0.0)
+    estimate = (relevant + PRIOR_TRIALS * mean) / (examined + PRIOR_TRIALS)
+    weights = rank_weights("dcg", TOP_K)
+    sort = Deterministic().expected_weights
+    served = log.chances[rows] @ weights
+    learned = sort(estimate + 1e-9 * log.scores[rows], dataset.lists, weights)  # ties: as before
+    ideal = sort(dataset.relevance, dataset.lists, weights)
+    best = dataset.lists.sum(ideal * dataset.relevance)
+
+    def ndcg(given: Floats) -> float:
+        found = dataset.lists.sum(given * dataset.relevance)
+        return float(np.divide(found, best, out=np.zeros(len(best)), where=best > 0).mean())
+
+    return ndcg(sort(log.scores[rows], dataset.lists, weights)), ndcg(learned), ndcg(served)
 
 
 @cache
@@ -177,12 +230,11 @@ def read(path: Path) -> list[Run]:
         ]
 
 
-def fill(path: Path, seeds: Iterable[int], sizes: Iterable[int]) -> None:
+def fill(path: Path, seeds: Iterable[int]) -> None:
     """Run what is missing."""
     done = {found[:4] for found in read(path)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    cells = [(s, n, way, loss) for s in seeds for n in sizes for way in WAYS for loss in LOSSES]
-    for cell in cells:
+    for cell in product(seeds, SIZES, (*WAYS, BY_DOCUMENT), LOSSES):
         if cell in done:
             continue
         found = run(*cell)
@@ -195,9 +247,98 @@ def fill(path: Path, seeds: Iterable[int], sizes: Iterable[int]) -> None:
         sys.stderr.write(f"{found}\n")
 
 
+def curve_table(runs: list[Run]) -> str:
+    """Points of NDCG gained on production: mean over seeds, and the worst seed."""
+    lines = ["| way | N | from production's log | at 1 point | at 5 points |"]
+    lines.append("|---|---|---|---|---|")
+    for way, n in product((*WAYS, BY_DOCUMENT), SIZES):
+        cells = [_gains(runs, way, n, loss) for loss in LOSSES]
+        lines.append(f"| {way} | {n:,} | {' | '.join(map(_shown, cells))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _gains(runs: list[Run], way: str, n: int, loss: float) -> list[Run]:
+    return [one for one in runs if one[1:4] == (n, way, loss)]
+
+
+def _shown(runs: list[Run]) -> str:
+    gains = [100 * (one.policy - one.production) for one in runs]
+    narrow = sum(one.plan == "narrow" for one in runs)
+    held = f", {narrow} of {len(runs)} narrow" if narrow else ""
+    return f"{np.mean(gains):+.1f} (worst {min(gains):+.1f}{held})" if gains else "-"
+
+
+def overlap_table(seed: int = 1, n: int = 100_000) -> str:
+    """What a log of production supports, and one that explores."""
+    log = serve(seed, n, 0.0)
+    found = {loss: explore(log.dataset, log.scores, log.clicks, loss) for loss in LOSSES[1:]}
+    first = found[LOSSES[1]]
+    overlaps = [first.overlap(first.production.chances)]
+    overlaps += [one.overlap(one.chances) for one in found.values()]
+    total = int(first.log.displays.sum())
+    rows = {
+        "worst-case loss, mean, points": [0.0, *(100 * one.loss for one in found.values())],
+        "worst-case loss, largest query, points": [
+            0.0,
+            *(100 * one.losses.max() for one in found.values()),
+        ],
+        "candidates shown at least once, %": [100 * one.candidates_shown for one in overlaps],
+        "least shown candidate, % of requests": [100 * one.least_shown for one in overlaps],
+        "random order that is never shown, %": [100 * one.hidden for one in overlaps],
+        f"effective interactions for a random order, of {total:,}": [
+            one.random_order for one in overlaps
+        ],
+    }
+    lines = ["| | production | at 1 point | at 5 points |", "|---|---|---|---|"]
+    for name, values in rows.items():
+        shown = [f"{value:,.0f}" if value > 200 else f"{value:.2f}" for value in values]
+        lines.append(f"| {name} | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
+
+
+def draw(runs: list[Run], path: Path) -> None:
+    """Gains by number of requests, one field for each way to learn."""
+    from matplotlib.figure import Figure
+
+    ways = (*WAYS, BY_DOCUMENT)
+    figure = Figure(figsize=(3.1 * len(ways) + 0.6, 3.6), layout="constrained")
+    fields = figure.subplots(1, len(ways), squeeze=False, sharex=True, sharey=True)[0]
+    names = {0.0: "production's log", 0.01: "exploring, 1 point", 0.05: "exploring, 5 points"}
+    for axes, way in zip(fields, ways, strict=True):
+        axes.axhline(0.0, color="black", linewidth=1)
+        for loss, color in zip(LOSSES, ("#5c5c5c", "#0072b2", "#d55e00"), strict=True):
+            found = [_gains(runs, way, n, loss) for n in SIZES]
+            gains = [[100 * (one.policy - one.production) for one in some] for some in found]
+            axes.plot(SIZES, [np.mean(g) for g in gains], "o-", color=color, label=names[loss])
+            low, high = [min(g) for g in gains], [max(g) for g in gains]
+            axes.fill_between(SIZES, low, high, color=color, alpha=0.15, linewidth=0)
+        axes.set_xscale("log")
+        axes.set_title(way, fontsize=10)
+        axes.set_xlabel("requests of training queries")
+        axes.grid(visible=True, alpha=0.25)
+    fields[0].set_ylabel("points of NDCG@5 gained")
+    fields[-1].legend(fontsize=8)
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+
+
+def filled(page: str, tables: dict[str, str]) -> str:
+    """The page with its tables; each follows ``<!-- explore NAME -->``."""
+    for name, table in tables.items():
+        mark = re.escape(f"<!-- explore {name} -->\n")
+        page = re.sub(rf"({mark})(?:\n(?=\|))?(?:\|.*\n)*", lambda m, t=table: f"{m[1]}\n{t}", page)
+    return page
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--page", action="store_true")
     parser.add_argument("--out", type=Path, default=CURVE)
     chosen = parser.parse_args()
-    fill(chosen.out, range(1, chosen.seeds + 1), SIZES)
+    if not chosen.page:
+        fill(chosen.out, range(1, chosen.seeds + 1))
+    finished = read(chosen.out)
+    draw(finished, CURVE.with_suffix(".png"))
+    text = PAGE.read_text(encoding="utf-8")
+    made = {"curve": curve_table(finished), "overlap": overlap_table()}
+    PAGE.write_text(filled(text, made), encoding="utf-8")

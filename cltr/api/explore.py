@@ -8,7 +8,7 @@ from typing import Any
 
 from cltr.api.ingest import ingest
 from cltr.api.shown import Shown
-from cltr.api.sources import DataLike, FileName, LogLike, dataset_of, file_of
+from cltr.api.sources import DataLike, FileName, LogLike, dataset_of, file_of, named_data
 from cltr.data.loading import DEMO, find_dataset
 from cltr.errors import OptionError, UsageError
 from cltr.experiment.explore_log import Exploration, explore_log
@@ -82,7 +82,12 @@ def explore(
             ingest(log, out=path, data=data, progress=False)
         found = _explore(path, data, None if production is None else Path(production), max_loss)
     rule = found.rule()
-    result = _told(found, str(path if file_of(log) else "data frame"))
+    named = named_data(data)
+    result = {
+        "log": str(path if file_of(log) else "data frame"),
+        "data": named if isinstance(named, str) else "",
+        **_told(found),
+    }
     if folder is not None:
         result["files"] = _write(folder, rule, result)
     return ExplorationResult(rule, result)
@@ -122,11 +127,10 @@ def _explore(
     return explore_log(dataset, log.statistics, policy, max_loss=max_loss)
 
 
-def _told(found: Exploration, log: str) -> dict[str, Any]:
+def _told(found: Exploration) -> dict[str, Any]:
     production = found.production
     losses = found.losses[found.explored]
     return {
-        "log": log,
         "max_loss": found.max_loss,
         "top_k": found.top_k,
         "n_interactions": int(found.log.displays.sum()),

@@ -25,12 +25,14 @@ def explore_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     for path in result["files"]:
         yield Text(path, "dim", no_wrap=True)
     if result["files"]:
-        yield Text(
-            "next: serve it (README.md says how), then: "
-            "cltr ingest requests.jsonl clicks.csv --format served --out next.h5",
-            "dim",
-            no_wrap=True,
-        )
+        then = f"next: serve it (README.md says how), then: {_ingest(result)}"
+        yield Text(then, "dim", no_wrap=True)
+
+
+def _ingest(result: Mapping[str, Any]) -> str:
+    """The command that reads the log of what was served."""
+    data = f" --data {result['data']}" if result["data"] else ""
+    return f"cltr ingest requests.jsonl clicks.csv --format served{data} --out next.h5"
 
 
 def sentences(result: Mapping[str, Any]) -> Iterator[str]:
@@ -44,10 +46,11 @@ def sentences(result: Mapping[str, Any]) -> Iterator[str]:
     if production["rejected"]:
         yield f"Not used: {production['rejected']}."
     metric = worst["metric"].upper()
+    counted = " from production as counted" if production["known_by"] == "counts" else ""
     yield (
         f"Certificate: whatever users find relevant, {metric} falls by at most "
-        f"{100 * worst['largest_query']:.2f} points in any of the {result['queries']:,} queries, "
-        f"and by at most {100 * worst['mean']:.2f} points in their mean by this log's traffic."
+        f"{100 * worst['largest_query']:.2f} points{counted} in any of the "
+        f"{result['queries']:,} queries, and by at most {100 * worst['mean']:.2f} points in their mean by this log's traffic."
     )
     if result["queries_with_production"]:
         yield (
@@ -109,6 +112,6 @@ are left out, and new ones come last.
 
 Log clicks by request id and document. Then:
 
-    cltr ingest requests.jsonl clicks.csv --format served --out next.h5
-    cltr train --log next.h5
+    {_ingest(result)}
+    cltr train --log next.h5{" --data " + result["data"] if result["data"] else ""}
 """
