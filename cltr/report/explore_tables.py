@@ -50,7 +50,8 @@ def sentences(result: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"Certificate: whatever users find relevant, {metric} falls by at most "
         f"{100 * worst['largest_query']:.2f} points{counted} in any of the "
-        f"{result['queries']:,} queries, and by at most {100 * worst['mean']:.2f} points in their mean by this log's traffic."
+        f"{result['queries']:,} queries, and by at most {100 * worst['mean']:.2f} points "
+        "in their mean by this log's traffic."
     )
     if result["queries_with_production"]:
         yield (
