@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.safety_tables.cells import DR, LOG, RUN, Cell, run_cell
 from tests.safety_tables.page import PAGE, TABLE, filled
+from tests.safety_tables.picture import draw
 from tests.safety_tables.record import append_folds, pool, read_folds
 from tests.safety_tables.worlds import WORLDS
 
@@ -59,7 +60,9 @@ def main() -> None:
         spent, gain = time.perf_counter() - began, pool(folds).gain
         verdicts = ",".join(sorted({fold.verdict for fold in folds}))
         sys.stderr.write(f"{cell.key}: {gain:+.1%}, {verdicts}, {spent:.0f} s\n")
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), read_folds(TABLE)), encoding="utf-8")
+    finished = read_folds(TABLE)
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), finished), encoding="utf-8")
+    draw({cell: pool(folds) for cell, folds in finished.items()})
 
 
 if __name__ == "__main__":
