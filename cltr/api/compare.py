@@ -33,6 +33,7 @@ def compare(
     title: str | None = None,
     out: FileName = "comparison",
     workers: int | None = None,
+    cluster: str | None = None,
     plugins: Sequence[FileName] = (),
     progress: bool | None = None,
 ) -> Comparison:
@@ -55,6 +56,7 @@ def compare(
         title: of the picture.
         out: folder.
         workers: worker processes; as many as there are cores by default.
+        cluster: ``ray`` or ``ray://host:port``, to compute on a Ray cluster instead.
         plugins: plugin files that the worker processes load too.
         progress: show bars; by default in a terminal.
     """
@@ -79,6 +81,7 @@ def compare(
             parsed,
             folder,
             workers=workers,
+            cluster=cluster or "",
             plugins=tuple(map(Path, plugins)),
             on_progress=update,
         )

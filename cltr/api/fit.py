@@ -10,6 +10,7 @@ from cltr.api.ingest import ingest
 from cltr.api.progress import fit_progress
 from cltr.api.sources import DataLike, FileName, LogLike, file_of, named_data
 from cltr.clicks.fit_data import open_fit_data_of
+from cltr.clicks.intervals import Spread
 from cltr.clicks.model_comparison import Outputs, fit_models
 from cltr.errors import UsageError
 from cltr.experiment.models_to_fit import choose_models
@@ -26,6 +27,7 @@ def fit(
     top_k: int | None = None,
     intervals: bool = False,
     seed: int = 1,
+    cluster: str | None = None,
     out: FileName | None = None,
     plot: FileName | None = None,
     progress: bool | None = None,
@@ -42,6 +44,8 @@ def fit(
         top_k: ranks to look at; all by default.
         intervals: bootstrap intervals over queries for position and trust bias.
         seed: decides all draws.
+        cluster: ``ray`` or ``ray://host:port``: the refits behind intervals of position bias are
+            made on this Ray cluster.
         out: folder for models, picture and report, or a file (.h5) for one model; the log's name
             with ``-models`` by default.
         plot: where to draw examination by rank (.png, .svg, .pdf).
@@ -56,8 +60,11 @@ def fit(
     names = [click_model] if isinstance(click_model, str) else click_model
     models = choose_models(names, options, sessions=source.has_sessions)
     outputs = Outputs(folder, None if plot is None else Path(plot))
-    with _reserved(outputs), fit_progress(progress) as bars:
-        report = fit_models(source, models, intervals=intervals, outputs=outputs, progress=bars)
+    bars_of = fit_progress(progress)
+    with _reserved(outputs), bars_of as bars, _spread(cluster, intervals=intervals) as spread:
+        report = fit_models(
+            source, models, intervals=intervals, outputs=outputs, progress=bars, spread=spread
+        )
     return FitReport(report, data=named if isinstance(named, str) else None)
 
 
@@ -79,6 +86,19 @@ def _reserved(outputs: Outputs) -> Iterator[None]:
         for one in made:
             with suppress(OSError):
                 one.rmdir()
+
+
+@contextmanager
+def _spread(cluster: str | None, *, intervals: bool) -> Iterator[Spread | None]:
+    if cluster is None:
+        yield None
+        return
+    if not intervals:
+        raise UsageError("--cluster: is for --intervals")
+    from cltr.studies.ray_cluster import spread_on_ray
+
+    with spread_on_ray(cluster) as spread:
+        yield spread
 
 
 def _kept(log: LogLike, folder: Path, *, data: DataLike | None, progress: bool | None) -> Path:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import plugin_files, shared, warn_about_plugins
+from cltr.cli.common.options import cluster_option, plugin_files, shared, warn_about_plugins
 
 
 @click.command(
@@ -50,6 +50,7 @@ is what the table calls it.""",
     help="Folder; cells that are there are not computed again.",
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [one a core]")
+@cluster_option
 @shared
 def command(
     study_file: Path | None,

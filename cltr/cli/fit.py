@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cltr.cli.common.options import Count, shared, warn_about_plugins
+from cltr.cli.common.options import Count, cluster_option, shared, warn_about_plugins
 
 
 @click.command(
@@ -59,6 +59,7 @@ Examples:
     metavar="FILE",
     help="Where to draw examination by rank (.png, .svg, .pdf).  [OUT/examination.png]",
 )
+@cluster_option
 @shared
 def command(
     log: Path,
@@ -67,6 +68,7 @@ def command(
     assignments: tuple[str, ...],
     top_k: int | None,
     intervals: bool,
+    cluster: str | None,
     seed: int,
     out: Path | None,
     plot: Path | None,
@@ -93,6 +95,7 @@ def command(
         options=parse_options(assignments, example="name.key=value, such as sdbn.method=em"),
         top_k=top_k,
         intervals=intervals,
+        cluster=cluster,
         seed=seed,
         out=out,
         plot=plot,

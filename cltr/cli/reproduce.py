@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import plugin_files, shared, warn_about_plugins
+from cltr.cli.common.options import cluster_option, plugin_files, shared, warn_about_plugins
 
 NAMES = ("figure-1", "figure-2", "figure-3", "figure-4", "ingredients", "panel")
 
@@ -64,6 +64,7 @@ Yahoo, MSLR or Istella, the paper's curves stand behind.""",
     help="Folder.  [reproduction/FIGURE-PRESET, or reproduction/panel-DATA]",
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [one a core]")
+@cluster_option
 @shared
 def command(
     figure: str,
@@ -75,6 +76,7 @@ def command(
     ranks: str | None,
     out: Path | None,
     workers: int | None,
+    cluster: str | None,
     as_json: bool,
     verbose: bool,
     **changes: Any,
@@ -109,45 +111,41 @@ def command(
         )
         show(result, study_tables.clipping_tables(result), as_json=as_json)
         return
+    where = {"workers": workers, "cluster": cluster or "", "plugins": plugin_files()}
     chosen = {"data": data, "quick": quick, "changes": given}
     chosen["options"] = parse_assignments(assignments)
     if figure == "panel":
-        result = _panel(
-            methods, out or Path(f"reproduction/panel-{Path(data).stem}"), workers, chosen
-        )
+        folder = out or Path(f"reproduction/panel-{Path(data).stem}")
+        result = _panel(methods, folder, where, chosen)
         tables = study_tables.panel_tables
     else:
         preset = preset or "paper"
         folder = out or Path(f"reproduction/{figure}-{preset}")
-        result = _figure(figure, preset, folder, workers, chosen)
+        result = _figure(figure, preset, folder, where, chosen)
         tables = study_tables.study_tables
     show(result, tables(result), as_json=as_json)
     end_with(result)
 
 
 def _figure(
-    figure: str, preset: str, out: Path, workers: int | None, chosen: dict[str, Any]
+    figure: str, preset: str, out: Path, where: dict[str, Any], chosen: dict[str, Any]
 ) -> dict[str, Any]:
     from cltr.api.progress import cell_progress
     from cltr.studies.compare import compare
     from cltr.studies.figures import figure_study
 
     study = figure_study(figure, preset=preset, **chosen)
-    plugins = plugin_files()
     with cell_progress(True) as update:
-        return compare(
-            study, out, name=figure, workers=workers, plugins=plugins, on_progress=update
-        )
+        return compare(study, out, name=figure, on_progress=update, **where)
 
 
 def _panel(
-    methods: tuple[str, ...], out: Path, workers: int | None, chosen: dict[str, Any]
+    methods: tuple[str, ...], out: Path, where: dict[str, Any], chosen: dict[str, Any]
 ) -> dict[str, Any]:
     from cltr.api.progress import cell_progress
     from cltr.studies.figures import panel_study
     from cltr.studies.panel import run_panel
 
     study = panel_study(methods=methods, **chosen)
-    plugins = plugin_files()
     with cell_progress(True) as update:
-        return run_panel(study, out, workers=workers, plugins=plugins, on_progress=update)
+        return run_panel(study, out, on_progress=update, **where)

@@ -1,16 +1,24 @@
 """What a log says of position and trust bias, and how surely: fitted, harvested, with intervals."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cltr.clicks.fit_data import FitData
 from cltr.clicks.harvesting import adjacent_chain, all_pairs, pivot, randomised
-from cltr.clicks.intervals import Interval, fitted_intervals, jackknife, relations
+from cltr.clicks.intervals import (
+    Interval,
+    Spread,
+    fitted_intervals,
+    in_turn,
+    jackknife,
+    relations,
+)
 from cltr.errors import CltrError, DataError
 from cltr.interfaces import ClickModel, Fittable
-from cltr.types import Affine, ClickLog, ClickStatistics, Floats
+from cltr.types import Affine, Booleans, ClickLog, ClickStatistics, Floats
 
 FINE, ROUGH = 1e-13, 1e-10
 """Tolerance of all pairs: for the estimate, and with groups of queries left out."""
@@ -50,31 +58,67 @@ def bias_of(model: Fittable, source: FitData, *, intervals: bool = False) -> dic
     return found
 
 
+@dataclass(frozen=True)
+class _Harvest:
+    """Examination against the first rank, by each way of harvesting."""
+
+    random: Booleans | None
+    """Ranks that were shown at random; None if there are none with clicks."""
+    tolerance: float
+
+    def __call__(self, drawn: ClickStatistics) -> dict[str, Floats]:
+        found = {"pivot": pivot(drawn), "adjacent_chain": adjacent_chain(drawn)}
+        try:
+            found["all_pairs"] = all_pairs(drawn, tolerance=self.tolerance)
+        except DataError:
+            found["all_pairs"] = np.full(drawn.top_k, np.nan)
+        if self.random is not None:
+            found["randomised"] = randomised(drawn, self.random)
+        return found
+
+
 def harvested(
-    source: FitData, *, intervals: bool = False, tick: Tick = lambda: None
+    source: FitData,
+    *,
+    intervals: bool = False,
+    tick: Tick = lambda: None,
+    spread: Spread | None = None,
 ) -> dict[str, Any]:
-    """Examination against the first rank by each way of harvesting that the log allows."""
+    """Examination against the first rank by each way of harvesting that the log allows.
+
+    Args:
+        source: the log.
+        intervals: whether to give intervals.
+        tick: called after each estimate.
+        spread: makes the estimates that intervals need on a cluster; here by default.
+    """
     statistics = source.whole
     which = source.random_ranks()
     random = bool(which.any() and statistics.clicks[which].sum() > 0)
 
-    def estimate(drawn: ClickStatistics, tolerance: float = ROUGH) -> dict[str, Floats]:
-        tick()
-        found = {"pivot": pivot(drawn), "adjacent_chain": adjacent_chain(drawn)}
-        try:
-            found["all_pairs"] = all_pairs(drawn, tolerance=tolerance)
-        except DataError:
-            found["all_pairs"] = np.full(drawn.top_k, np.nan)
-        if random:
-            found["randomised"] = randomised(drawn, which)
-        return found
-
+    known = which if random else None
     result: dict[str, Any] = {
-        key: each.tolist() for key, each in estimate(statistics, FINE).items()
+        key: each.tolist() for key, each in _Harvest(known, FINE)(statistics).items()
     }
+    tick()
     if intervals:
-        result["intervals"] = _plain(jackknife(estimate, statistics, seed=source.seed))
+        rough = _Harvest(known, ROUGH)
+        found = jackknife(rough, statistics, seed=source.seed, spread=spread or _ticking(tick))
+        tick()
+        result["intervals"] = _plain(found)
     return result
+
+
+def _ticking(tick: Tick) -> Spread:
+    def spread(function: Callable[[Any], Any], things: Sequence[Any]) -> list[Any]:
+        def then_tick(thing: Any) -> Any:
+            found = function(thing)
+            tick()
+            return found
+
+        return in_turn(then_tick, things)
+
+    return spread
 
 
 def examination_by_rank(model: Fittable, source: FitData) -> Floats | None:

@@ -12,13 +12,14 @@ which no resample shows, and bounds from relevance in [0, 1] rest on the least a
 documents, which clicks hardly tell. Both were tried, and did not hold the truth.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from cltr.types import Affine, ClickStatistics, Floats
+from cltr.types import Affine, ClickStatistics, Floats, Integers
 
 CONFIDENCE = 0.95
 """Of every interval of bias."""
@@ -58,6 +59,10 @@ class Interval(NamedTuple):
 
 
 BiasEstimator = Callable[[ClickStatistics], Mapping[str, Floats]]
+Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Calls a function on each of several things; results are in their order."""
+Given = TypeVar("Given")
+Found = TypeVar("Found")
 
 
 def fitted_intervals(affine: Affine, covariance: Floats | None) -> dict[str, Interval]:
@@ -108,8 +113,30 @@ def _interval(estimate: Floats, gradients: Floats, covariance: Floats) -> Interv
     return Interval(estimate, estimate - reach, estimate + reach)
 
 
+def in_turn(function: Callable[[Given], Found], things: Sequence[Given]) -> list[Found]:
+    """Call a function on each of several things, one after the other."""
+    return [function(thing) for thing in things]
+
+
+@dataclass(frozen=True)
+class _LeavingOut:
+    """The estimate without one group of queries; it can be sent to another process."""
+
+    estimate: BiasEstimator
+    statistics: ClickStatistics
+    member: Integers
+    """The group of each query, ``[queries]``."""
+
+    def __call__(self, group: int) -> Mapping[str, Floats]:
+        return self.estimate(self.statistics.of_queries(self.member != group))
+
+
 def jackknife(
-    estimate: BiasEstimator, statistics: ClickStatistics, *, seed: int = 0
+    estimate: BiasEstimator,
+    statistics: ClickStatistics,
+    *,
+    seed: int = 0,
+    spread: Spread = in_turn,
 ) -> dict[str, Interval]:
     """Intervals of what is estimated from clicks, by leaving out one group of queries at a time.
 
@@ -119,6 +146,7 @@ def jackknife(
         estimate: from statistics to estimates by name.
         statistics: clicks and impressions by rank.
         seed: of the groups.
+        spread: calls a function on each of several things, here or on a cluster.
     """
     seen = np.flatnonzero(statistics.displays)
     groups = min(GROUPS, len(seen))
@@ -126,7 +154,7 @@ def jackknife(
         return {}
     member = np.full(len(statistics.displays), -1)
     member[seen] = np.random.default_rng(seed).permutation(len(seen)) % groups
-    parts = [estimate(statistics.of_queries(member != group)) for group in range(groups)]
+    parts = spread(_LeavingOut(estimate, statistics, member), range(groups))
     found = {}
     for name, values in estimate(statistics).items():
         without = np.array([part[name] for part in parts])

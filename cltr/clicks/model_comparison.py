@@ -10,7 +10,7 @@ from typing import Any
 from cltr.clicks.bias import affine_of, bias_of, examination_by_rank, harvested
 from cltr.clicks.fit_data import FitData
 from cltr.clicks.fit_tools import add_up, watched
-from cltr.clicks.intervals import GROUPS
+from cltr.clicks.intervals import GROUPS, Spread
 from cltr.clicks.model_file import save_click_model
 from cltr.clicks.plots import BASELINES, check_picture, draw_fit
 from cltr.clicks.scores import ClickScores, difference, score_chunk, score_statistics
@@ -81,6 +81,7 @@ def fit_models(
     intervals: bool = False,
     outputs: Outputs | None = None,
     progress: FitProgress | None = None,
+    spread: Spread | None = None,
 ) -> dict[str, Any]:
     """Fit, score, compare and save; a report ready for JSON, models from best to worst.
 
@@ -90,6 +91,7 @@ def fit_models(
         intervals: whether to give intervals of position and trust bias.
         outputs: where to write models and picture.
         progress: told how it goes.
+        spread: makes the estimates that intervals need on a cluster; here by default.
     """
     outputs, progress = outputs or Outputs(), progress or FitProgress()
     began = time.perf_counter()
@@ -112,7 +114,7 @@ def fit_models(
         "queries": int((source.whole.displays > 0).sum()),
         "held_out": "validation interactions" if source.alone else "a random fifth",
         "models": [_describe(one, fits[0], outputs) for one in fits],
-        "harvested": harvested(source, intervals=intervals, tick=progress.advance),
+        "harvested": harvested(source, intervals=intervals, tick=progress.advance, spread=spread),
         "winner": fits[0].model.name,
         "affine_winner": next((one.model.name for one in fits if one.extras["affine"]), None),
         **recommend(fits),

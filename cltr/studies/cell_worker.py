@@ -15,6 +15,8 @@ from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.outcome import Outcome
 from cltr.experiment.safe_run import run_safely
+from cltr.plugins import versions
+from cltr.studies.portable_arithmetic import arithmetic
 from cltr.studies.study import PRODUCTION, SKYLINE, Cell, Study
 from cltr.types import ClickStatistics
 
@@ -150,3 +152,8 @@ def key_of(study: Study, cell: Cell, ground: Any) -> str:
         values = {"skyline": {key: values.get(key) for key in (*PRODUCTION_KEYS[1:], "training")}}
     text = json.dumps([values, ground], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def ground_of(data: str) -> tuple[Any, ...]:
+    """What numbers depend on beside a cell's options: data, versions, arithmetic."""
+    return loading.load_dataset(data).fingerprint, versions(), arithmetic()

@@ -29,6 +29,7 @@ def compare(
     name: str = "comparison",
     workers: int | None = None,
     plugins: tuple[Path, ...] = (),
+    cluster: str = "",
     on_progress: Callable[[Progressed], None] = lambda progressed: None,
 ) -> dict[str, Any]:
     """Run a study, or what is missing of it; write results, summary and picture.
@@ -39,10 +40,13 @@ def compare(
         name: of the picture, without its suffix; that of a figure of the paper has statements.
         workers: processes; as many as there are cores by default.
         plugins: plugin files to load in workers.
+        cluster: ``ray`` or ``ray://host:port``, to compute on a Ray cluster.
         on_progress: called now and then.
     """
     began = time.perf_counter()
-    rows = run_study(study, folder, workers=workers, plugins=plugins, on_progress=on_progress)
+    rows = run_study(
+        study, folder, workers=workers, plugins=plugins, cluster=cluster, on_progress=on_progress
+    )
     write_results(rows, folder)
     summary = Summary(study, rows)
     published = published_curves(study.curves, _data_name(study)) if study.curves else {}

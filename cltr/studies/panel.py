@@ -25,6 +25,7 @@ def run_panel(
     *,
     workers: int | None = None,
     plugins: tuple[Path, ...] = (),
+    cluster: str = "",
     on_progress: Callable[[Progressed], None] = lambda progressed: None,
 ) -> dict[str, Any]:
     """Run the panel, or what is missing of it; write results, table, summary and picture.
@@ -34,10 +35,13 @@ def run_panel(
         folder: takes the cells and all files; cells that are there are used.
         workers: processes; as many as there are cores by default.
         plugins: plugin files to load in workers.
+        cluster: ``ray`` or ``ray://host:port``, to compute on a Ray cluster.
         on_progress: called now and then.
     """
     began = time.perf_counter()
-    cells = run_study(study, folder, workers=workers, plugins=plugins, on_progress=on_progress)
+    cells = run_study(
+        study, folder, workers=workers, plugins=plugins, cluster=cluster, on_progress=on_progress
+    )
     results = write_results(cells, folder)
     rows = panel_rows(study, cells)
     table = write_table(rows, folder / TABLE)

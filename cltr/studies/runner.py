@@ -27,9 +27,8 @@ from cltr.files.claims import TakenError, claim, remove_leftovers, reserve
 from cltr.files.json_files import read_json
 from cltr.files.resuming import resume_with_the_same
 from cltr.files.storage import finite, make_folder, write_beside
-from cltr.plugins import versions
-from cltr.studies.cell_worker import CellWorker, key_of
-from cltr.studies.portable_arithmetic import arithmetic, common_arithmetic
+from cltr.studies.cell_worker import CellWorker, ground_of, key_of
+from cltr.studies.portable_arithmetic import common_arithmetic
 from cltr.studies.study import PRODUCTION, Cell, Study
 
 CELLS = "cells"
@@ -55,6 +54,7 @@ def run_study(
     *,
     workers: int | None = None,
     plugins: tuple[Path, ...] = (),
+    cluster: str = "",
     on_progress: Callable[[Progressed], None] = lambda progressed: None,
 ) -> list[dict[str, Any]]:
     """Compute what is missing; rows of all cells, in the study's order.
@@ -64,6 +64,7 @@ def run_study(
         folder: where its cells are kept; cells of an earlier or interrupted start are used.
         workers: processes; as many as there are cores by default.
         plugins: plugin files that workers must load too.
+        cluster: ``ray`` or ``ray://host:port``, to compute on a Ray cluster; processes if empty.
         on_progress: called now and then.
     """
     needed = check_methods(study)
@@ -89,14 +90,18 @@ def run_study(
         on_progress(Progressed(len(found), failed, len(cells), done_before))
 
     tell()
-    _compute(
-        study,
-        folder,
-        [group for group in missing if group],
-        workers=workers or os.cpu_count() or 1,
-        plugins=plugins,
-        tell=tell,
-    )
+    wanted = [group for group in missing if group]
+    if cluster and wanted:
+        _compute_on_ray(study, folder, wanted, cluster, workers, plugins, tell)
+    else:
+        _compute(
+            study,
+            folder,
+            wanted,
+            workers=workers or os.cpu_count() or 1,
+            plugins=plugins,
+            tell=tell,
+        )
     return [vars(cell) | (_read(folder, key) or {"status": "missing"}) for cell, key in cells]
 
 
@@ -142,16 +147,33 @@ def _keyed(study: Study) -> list[list[Keyed]]:
     from cltr.experiment.label_training import require_judgements
 
     names = {study.config(cell).data for group in study.groups() for cell in group}
-    made_by = (versions(), arithmetic())
-    grounds = {}
     for name in names:
-        dataset = load_dataset(name)
-        require_judgements(dataset, "simulated users need")
-        grounds[name] = (dataset.fingerprint, *made_by)
+        require_judgements(load_dataset(name), "simulated users need")
+    grounds = {name: ground_of(name) for name in names}
     return [
         [(cell, key_of(study, cell, grounds[study.config(cell).data])) for cell in group]
         for group in study.groups()
     ]
+
+
+def _compute_on_ray(
+    study: Study,
+    folder: Path,
+    groups: list[list[Keyed]],
+    cluster: str,
+    workers: int | None,
+    plugins: tuple[Path, ...],
+    tell: Callable[[], None],
+) -> None:
+    from cltr.studies.ray_cluster import compute_on_ray
+
+    def keep(rows: list[tuple[str, dict[str, Any]]]) -> None:
+        for key, row in rows:
+            write_row(folder, key, row)
+
+    compute_on_ray(
+        study, groups, address=cluster, workers=workers, plugins=plugins, tell=tell, on_rows=keep
+    )
 
 
 def _compute(

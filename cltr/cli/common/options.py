@@ -46,6 +46,16 @@ class Share(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"'{value}': {error}", param, ctx)
 
 
+def cluster_option(command: Command) -> Command:
+    """``--cluster``, on commands that compute much."""
+    return click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Compute on a Ray cluster: 'ray' for the one of this machine or of RAY_ADDRESS, or "
+        "ray://HOST:PORT.  [processes of this machine]",
+    )(command)
+
+
 def shared(command: Command) -> Command:
     """``--json``, ``--plugin`` and ``--verbose``, on every command."""
     for option in (

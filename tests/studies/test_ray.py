@@ -1,0 +1,95 @@
+"""Guards studies and fits on Ray: the bits of local processes, also if a worker dies."""
+
+import json
+import os
+import signal
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="needs cltr[ray]")
+
+from cltr.api.fit import fit
+from cltr.api.ingest import ingest
+from cltr.errors import CltrError, UsageError
+from cltr.studies.ray_cluster import ray_cluster, spread_on_ray
+from cltr.studies.runner import run_study
+from cltr.studies.study import Study
+from tests import small
+from tests import untidy_logs as untidy
+from tests.plain_logs import write_parquet
+
+METHODS = {"PRPO": {"estimator": "prpo", "reward": "ips"}, "IPS": {"estimator": "ips"}}
+BASE = {key: small.CHOICES[key] for key in ("scorer", "training", "production")}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster of two workers on this machine, for all tests of this module."""
+    with warnings.catch_warnings(), ray_cluster("ray", workers=2) as ray:
+        warnings.simplefilter("ignore")
+        yield ray
+
+
+def cells(folder):
+    """The numbers of all cells by file, without the time that they took."""
+    found = {path.name: json.loads(path.read_text()) for path in (folder / "cells").iterdir()}
+    return {name: {k: v for k, v in row.items() if k != "seconds"} for name, row in found.items()}
+
+
+def test_cells_are_those_of_local_processes_though_a_worker_dies(cluster, tmp_path):
+    """The first worker that is seen computing is killed; its group is computed again."""
+    base = BASE | {"data": small.saved(tmp_path)}
+    values = {"interactions": [500], "seeds": 2, "base": base, "methods": METHODS}
+    study = Study.parse(values, owner="")
+    killed = []
+
+    def kill_one(progressed):
+        busy = [] if killed else workers_at_work()
+        if busy:
+            os.kill(busy[0], signal.SIGKILL)
+            killed.append(busy[0])
+
+    rows = run_study(study, tmp_path / "ray", cluster="ray", on_progress=kill_one)
+    assert killed and {row["status"] for row in rows} == {"done"}
+    run_study(study, tmp_path / "local", workers=1)
+    assert cells(tmp_path / "ray") == cells(tmp_path / "local")
+
+
+def workers_at_work():
+    """Ray's workers that compute cells, by their names: grandchildren of this process."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            named = (entry / "cmdline").read_bytes().startswith(b"ray::_cells")
+            if named and parent(parent(entry.name)) == str(os.getpid()):
+                found.append(int(entry.name))
+    return found
+
+
+def parent(process):
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]
+
+
+def test_intervals_are_those_of_one_process(cluster, tmp_path):
+    table = untidy.tidy(untidy.interactions(300, queries=12))
+    log = ingest(write_parquet(tmp_path / "log.parquet", table), out=tmp_path / "log.h5").path
+    asked = {"click_model": "pbm", "intervals": True}
+    here = fit(log, out=tmp_path / "here", **asked).report["harvested"]
+    there = fit(log, out=tmp_path / "there", cluster="ray", **asked).report["harvested"]
+    assert there == here and "intervals" in there
+
+
+def _fail(number):
+    raise CltrError(f"number {number} cannot be computed")
+
+
+def test_failures_are_one_line(cluster):
+    one_line = r"^a worker of Ray failed: .*number 3 cannot be computed$"
+    with spread_on_ray("ray") as spread, pytest.raises(CltrError, match=one_line):
+        spread(_fail, [3])
+    expected = "--cluster dask: expected ray or ray://host:port"
+    with pytest.raises(UsageError, match=expected), ray_cluster("dask"):
+        pass
