@@ -12,7 +12,8 @@ from cltr.errors import UsageError
 from cltr.experiment.config import CURRENT, nest_options
 from cltr.files.storage import make_folder
 from cltr.studies import compare as studies
-from cltr.studies.study import Study, merged, parse_methods
+from cltr.studies.methods import parse_methods
+from cltr.studies.study import Study, merged
 from cltr.types import Dataset
 
 Methods = Sequence[str] | Mapping[str, str]

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
-from cltr.studies.study import Study, merged, parse_methods
+from cltr.studies.methods import parse_methods
+from cltr.studies.study import Study, merged
 
 FIGURES = ("figure-2", "figure-3", "figure-4", "ingredients")
 """Studies that ship with the package; Figure 1 is a formula (``clipping_figure``)."""

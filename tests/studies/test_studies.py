@@ -18,10 +18,11 @@ from cltr.experiment import train_run
 from cltr.experiment.experiment import Experiment
 from cltr.studies.cell_worker import CellWorker, key_of
 from cltr.studies.compare import compare
+from cltr.studies.methods import parse_method
 from cltr.studies.plots import draw_study, save
 from cltr.studies.portable_arithmetic import COMMON, arithmetic, common_arithmetic
 from cltr.studies.runner import run_study
-from cltr.studies.study import SKYLINE, Cell, Study, parse_method
+from cltr.studies.study import SKYLINE, Cell, Study
 from cltr.studies.summary import Summary, band, student, write_results
 from tests import small
 
