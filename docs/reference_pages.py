@@ -167,10 +167,16 @@ def _signature(thing: Any) -> str:
     return text if len(text) < 80 else text.replace("(", "(\n    ", 1).replace(", ", ",\n    ")
 
 
+def _own(thing: type) -> dict[str, Any]:
+    """What a class has, with what it shares with its siblings; without what all results have."""
+    shared = [base for base in thing.__mro__ if base.__module__ == thing.__module__]
+    return {name: member for base in reversed(shared) for name, member in vars(base).items()}
+
+
 def _members(thing: type) -> Iterator[str]:
     rows = [
         (name, _summary(member.fget if isinstance(member, property) else member))
-        for name, member in vars(thing).items()
+        for name, member in _own(thing).items()
         if not name.startswith("_") and (isinstance(member, property) or inspect.isroutine(member))
     ]
     if any(summary for _, summary in rows):

@@ -36,8 +36,8 @@ class CandidateEvaluation(Reported):
         return candidate_tables(self.result)
 
 
-class GateVerdict(Reported):
-    """What to do with a candidate, and why.
+class Decided(Reported):
+    """A decision about a candidate, and why.
 
     Args:
         verdict: the decision.
@@ -47,19 +47,16 @@ class GateVerdict(Reported):
 
     def __init__(
         self,
-        verdict: Verdict,
+        verdict: Verdict | CanaryDecision,
         result: Mapping[str, Any],
         *,
         changes: Mapping[str, Any] | None = None,
     ) -> None:
         self.verdict, self.result, self.changes = verdict, result, changes
 
-    def _subject(self) -> Subject:
-        return Subject("gate", str(self.result["candidate"]), self.result, self.changes)
-
     @property
     def decision(self) -> str:
-        """``deploy``, ``canary``, ``hold`` or ``reject``."""
+        """What to do."""
         return self.verdict.decision
 
     @property
@@ -78,51 +75,30 @@ class GateVerdict(Reported):
         return self.verdict.numbers
 
     def __bool__(self) -> bool:
-        """Whether to deploy."""
-        return self.decision == "deploy"
+        """Whether all requests should get the candidate."""
+        return self.decision in ("deploy", "ship")
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:
         return [{"decision": self.decision, "share": self.share, **self.numbers}]
+
+
+class GateVerdict(Decided):
+    """What a log supports: ``deploy``, ``canary``, ``hold`` or ``reject``."""
+
+    def _subject(self) -> Subject:
+        return Subject("gate", str(self.result["candidate"]), self.result, self.changes)
 
     def _tables(self, width: int) -> Tables:
         del width
         return verdict_tables(self.result)
 
 
-class CanaryResult(Reported):
-    """What a canary supports now: stop, ship or continue, and the share that is allowed.
-
-    Args:
-        verdict: of the outcomes.
-        result: all that it rests on, as ``--json`` prints it.
-        changes: what the candidate changes for users, for the page.
-    """
-
-    def __init__(
-        self,
-        verdict: CanaryDecision,
-        result: Mapping[str, Any],
-        *,
-        changes: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.verdict, self.result, self.changes = verdict, result, changes
+class CanaryResult(Decided):
+    """What a canary supports now: ``stop``, ``ship`` or ``continue``."""
 
     def _subject(self) -> Subject:
         name = str(self.result["gate"]["candidate"])
         return Subject("canary", name, self.result, self.changes)
-
-    @property
-    def decision(self) -> str:
-        """``stop``, ``ship`` or ``continue``."""
-        return self.verdict.decision
-
-    @property
-    def share(self) -> float:
-        """Share of the requests that may get the candidate now."""
-        return self.verdict.share
-
-    def _rows(self) -> Sequence[Mapping[str, Any]]:
-        return [self.verdict.plain()]
 
     def _tables(self, width: int) -> Tables:
         del width

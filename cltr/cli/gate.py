@@ -90,5 +90,5 @@ def command(
 
     found = gate(candidate, **choices)
     show(found.result, found.tables(), as_json=as_json)
-    if found.decision not in ("deploy", "ship"):
+    if not found:
         context.exit(NOT_DEPLOYED)

@@ -43,6 +43,12 @@ class CanaryDecision:
         """Share of the requests that may get the candidate now."""
         return self.judged.share
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What was measured, by name."""
+        names = ("effect", "low", "high", "confidence", "requests", "new_requests")
+        return {name: float(getattr(self.judged, name)) for name in names}
+
     def plain(self) -> dict[str, Any]:
         """For JSON."""
         return {**asdict(self.judged), "reasons": list(self.reasons)}

@@ -67,3 +67,20 @@ def test_a_run_without_a_log_needs_one(here):
 def test_a_loss_that_is_no_share(log):
     with pytest.raises(UsageError, match="max_loss is 2"):
         cltr.gate("production", log=log, max_loss=2)
+
+
+def test_a_canary_answers_as_a_verdict_does(log, frame):
+    requests = {
+        "arm": ["new", "production"] * 2000,
+        "share": [0.5] * 4000,
+        "clicks": [1.0, 0.0] * 2000,
+    }
+    worse = requests | {"clicks": [0.0, 1.0] * 2000}
+    for outcomes, decision in ((requests, "ship"), (worse, "stop")):
+        settings = {"canary": outcomes, "outcome_column": "clicks"}
+        found = cltr.gate(frame, log=log, **settings, **ASSUMED)
+        assert found.decision == decision
+        assert bool(found) == (decision == "ship")
+        assert found.reasons[0].startswith("Level 1")
+        assert found.numbers["requests"] == 4000
+        assert found.table().column_names[:2] == ["decision", "share"]

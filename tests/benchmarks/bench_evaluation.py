@@ -7,11 +7,16 @@ from pathlib import Path
 import ir_measures
 import numpy as np
 
+from cltr.evaluation.estimators import ips_terms
 from cltr.evaluation.metrics import expected_ndcg
+from cltr.experiment.candidates import CandidateRanker
+from cltr.experiment.judge_candidates import judge_candidate, weigh
+from cltr.experiment.judged_log import log_config, open_judged_log
 from cltr.policies import Deterministic, PlackettLuce
 from cltr.policies.rank_weights import rank_weights
 from tests.benchmarks.processes import measure
 from tests.benchmarks.work import Problem, random_lists
+from tests.gate_rates import World, serve
 
 
 def bench_expected_ndcg(contest):
@@ -75,6 +80,64 @@ def bench_ndcg_of_a_ranking(contest):
         rounds=3,
         **{"ir-measures": theirs},
     )
+
+
+def a_million(folder):
+    """A log of a million interactions, a candidate, and IPS with its error in bare numpy."""
+    world = World("trust-bias", "even")
+    world.write_log(folder / "log.h5", 1_000_000, seed=0)
+    config = log_config(folder / "log.h5", click_model="trust-bias")
+    judged = open_judged_log(config, clicks="all")
+    candidate = CandidateRanker("better", serve(judged, world.candidates["better"]), "")
+    parts = [
+        (one.fold.held_out, one.difference(one.fold.held_out)) for one in weigh(judged, candidate)
+    ]
+
+    def bare() -> tuple[float, float]:
+        terms = np.concatenate(
+            [
+                (
+                    (differences / part.exposure.propensities)[part.units.documents]
+                    * (part.units.clicks - part.affine.trust)
+                ).sum(1)
+                for part, differences in parts
+            ]
+        )
+        return float(terms.mean()), float(terms.std(ddof=1) / np.sqrt(len(terms)))
+
+    return judged, candidate, bare
+
+
+def bench_one_candidate(contest, tmp_path):
+    """All that the gate computes about a candidate, beside IPS and its error in bare numpy.
+
+    Both have the interactions in memory. The log is judged as a whole, in three folds.
+    """
+    judged, candidate, bare = a_million(tmp_path)
+
+    def ours() -> tuple[float, float]:
+        row = judge_candidate(judged, candidate).rows[0]
+        return row.difference, row.error or 0.0
+
+    assert np.allclose(ours(), bare(), rtol=1e-6)
+    work = "1,000,000 interactions of 5 documents"
+    contest("one candidate, all that `gate` computes", ours, work=work, rounds=3, IPS_in_numpy=bare)
+
+
+def bench_ips(contest, tmp_path):
+    """IPS and its error alone, from the same interactions."""
+    judged, candidate, bare = a_million(tmp_path)
+    weights = weigh(judged, candidate)
+
+    def ours() -> tuple[float, float]:
+        terms = np.concatenate(
+            [ips_terms(one.fold.held_out, one.difference(one.fold.held_out)) for one in weights]
+        )
+        return float(terms.mean()), judged.dependence.error(terms, np.ones(len(terms))) or 0.0
+
+    assert np.allclose(ours(), bare(), rtol=1e-6)
+    work = "1,000,000 interactions of 5 documents"
+    contest("one candidate, IPS", ours, work=work, rounds=3, IPS_in_numpy=bare)
 
 
 def start_cltr() -> None:
