@@ -11,6 +11,7 @@ from cltr.data.dataset_file import save_dataset
 from cltr.errors import UsageError
 from cltr.experiment.config import CURRENT, nest_options
 from cltr.files.storage import make_folder
+from cltr.report.page.subject import PAGE
 from cltr.studies import compare as studies
 from cltr.studies.methods import parse_methods
 from cltr.studies.study import Study, merged
@@ -37,6 +38,7 @@ def compare(
     cluster: str | None = None,
     plugins: Sequence[FileName] = (),
     progress: bool | None = None,
+    report: bool = True,
 ) -> Comparison:
     """Compare methods over numbers of interactions, seeds and users, as ``cltr compare`` does.
 
@@ -60,6 +62,7 @@ def compare(
         cluster: ``ray`` or ``ray://host:port``, to compute on a Ray cluster instead.
         plugins: plugin files that the worker processes load too.
         progress: show bars; by default in a terminal.
+        report: also write the HTML report, ``report.html`` in the folder.
     """
     if study is None and not methods:
         raise UsageError("give methods with -m, such as -m prpo/dr -m dr, or a study file")
@@ -86,7 +89,10 @@ def compare(
             plugins=tuple(map(Path, plugins)),
             on_progress=update,
         )
-    return Comparison(result)
+    found = Comparison(result)
+    if report:
+        found.report().save(folder / PAGE)
+    return found
 
 
 KEPT = "data.h5"

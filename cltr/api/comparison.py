@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cltr.api.shown import Shown
+from cltr.api.report import Reported
+from cltr.report.page.subject import Subject
 from cltr.report.rendering import Tables
 from cltr.report.study_tables import study_tables
 from cltr.studies.summary import read_results
 
 
-class Comparison(Shown):
+class Comparison(Reported):
     """What a study found; :meth:`to_frame` has a row for each run.
 
     Args:
@@ -19,6 +20,9 @@ class Comparison(Shown):
 
     def __init__(self, result: Mapping[str, Any]) -> None:
         self.result = result
+
+    def _subject(self) -> Subject:
+        return Subject("study", str(self.path), self.result)
 
     @property
     def path(self) -> Path:

@@ -49,6 +49,7 @@ is what the table calls it.""",
     show_default=True,
     help="Folder; cells that are there are not computed again.",
 )
+@click.option("--report/--no-report", default=True, help="Also write report.html.  [yes]")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [one a core]")
 @cluster_option
 @shared

@@ -123,8 +123,17 @@ def command(
         folder = out or Path(f"reproduction/{figure}-{preset}")
         result = _figure(figure, preset, folder, where, chosen)
         tables = study_tables.study_tables
+    _write_page(result)
     show(result, tables(result), as_json=as_json)
     end_with(result)
+
+
+def _write_page(result: dict[str, Any]) -> None:
+    from cltr.api.comparison import Comparison
+    from cltr.report.page.subject import PAGE
+
+    found = Comparison(result)
+    found.report().save(found.path / PAGE)
 
 
 def _figure(

@@ -1,5 +1,6 @@
 """A whole page from its sections."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,12 +11,15 @@ from cltr.report.page.log_support import support_section
 from cltr.report.page.making import making_section
 from cltr.report.page.markup import Content, Html, element, join, name_of
 from cltr.report.page.quality import candidates_section, quality_section
+from cltr.report.page.study import study_sections
 from cltr.report.page.style import style_sheet
 from cltr.report.page.subject import Kind, Subject
 from cltr.report.page.verdict import verdict_section
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """What a browser may load for a page: nothing."""
+HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>(.*?)</h2>')
+"""The id and the title of a section."""
 TITLES: dict[Kind, str] = {
     "run": "Run",
     "evaluation": "Evaluation of run",
@@ -52,6 +56,8 @@ def page_of(subject: Subject) -> str:
 
 
 def _sections(subject: Subject) -> list[Callable[[Subject], Html]]:
+    if subject.kind == "study":
+        return [study_sections, making_section]
     if subject.kind == "candidates":
         return [verdict_section, candidates_section, changes_section, making_section]
     return [verdict_section, quality_section, support_section, changes_section, making_section]
@@ -59,15 +65,9 @@ def _sections(subject: Subject) -> list[Callable[[Subject], Html]]:
 
 def _contents(sections: list[Html]) -> Html:
     """Links to the sections, in their order."""
-    found = [_heading(one) for one in sections if one]
-    links = [element("li", element("a", words, href=f"#{name}")) for name, words in found]
+    found = HEADING.findall("".join(sections))
+    links = [element("li", element("a", Html(words), href=f"#{name}")) for name, words in found]
     return element("nav", element("ul", links), aria_label="Contents")
-
-
-def _heading(section: Html) -> tuple[str, Html]:
-    name = section.split('id="', 1)[1].split('"', 1)[0]
-    words = section.split("<h2", 1)[1].split(">", 1)[1].split("</h2>", 1)[0]
-    return name, Html(words)
 
 
 def _about(subject: Subject) -> Content:

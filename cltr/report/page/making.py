@@ -60,6 +60,8 @@ def _assumed(result: Mapping[str, Any]) -> Iterator[str]:
 
 def _checks(result: Mapping[str, Any]) -> Html:
     checks = result.get("checks", ())
+    if "cells" in result:  # a study: its runs have checks of their own
+        return Html("")
     title = element("h3", "Health checks of the clicks")
     if not checks:
         return join(title, element("p", "No health checks were made."))
@@ -106,6 +108,9 @@ def _repeat(subject: Subject) -> Html:
 def _command(subject: Subject) -> str | None:
     if subject.kind == "run":
         return shlex.join(["cltr", "train", "--config", f"{subject.name}/run.toml"])
+    if subject.kind == "study":
+        study = f"{subject.name}/study.toml"
+        return shlex.join(["cltr", "compare", study, "--out", f"{subject.name}-again"])
     if subject.kind == "evaluation":
         return shlex.join(["cltr", "evaluate", str(subject.result["run"])])
     found = (subject.judged.get("made_from") or {}).get("command")

@@ -42,7 +42,7 @@ def style_sheet() -> str:
     ) + "".join(f".outcome-{name}{{color:var(--{name})}}" for name in OUTCOMES)
     return (
         f":root{{color-scheme:light dark;{light}}}"
-        f"@media (prefers-color-scheme:dark) and (not print){{:root{{{dark}}}}}\n{rules}{badges}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{rules}{badges}"
     )
 
 

@@ -84,7 +84,7 @@ KEYS: dict[Kind, tuple[str, ...]] = {
     "gate": ("verdict", "estimates", "support"),
     "candidates": ("candidates", "references"),
     "evaluation": ("metrics", "certificate", "top_k"),
-    "study": ("curves", "references", "measure"),
+    "study": ("cells", "measure", "interactions"),
 }
 """What tells saved results apart, the most telling one first."""
 
