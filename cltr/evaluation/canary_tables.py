@@ -52,7 +52,7 @@ def read_canary(path: Path, *, outcome: str = "") -> ReadCanary:
     with workspace() as connection, plain_errors([path]):
         table = select_files(connection, [path])
         options = CanaryColumns(outcome_column=outcome)
-        columns = TableColumns(columns_of(connection, table), options, where=str(path))
+        columns = TableColumns(columns_of(connection, table), options, where=str(path), flags=False)
         measured = columns.find("outcome" if outcome else "click") or ""
         if columns.known("team") and not columns.known("arm"):
             credits = _credits(connection, table, columns, path, measured)

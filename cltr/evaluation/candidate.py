@@ -63,7 +63,9 @@ class ScoreReport:
             f"{self.unknown_queries:,} queries of the table are not in the log; they are left "
             "out": self.unknown_queries,
             f"{self.unknown_documents:,} of {self.rows:,} rows have a document that the log does "
-            "not know for their query; they are left out": self.unknown_documents,
+            "not know for their query; they are left out, so serve the candidate without them": (
+                self.unknown_documents
+            ),
             f"{self.tied_documents:,} documents share their score with another one of their "
             "query; sorted, they stand in production's order": self.tied_documents,
         }

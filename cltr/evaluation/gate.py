@@ -52,6 +52,8 @@ class Gain:
         """For both targets, where both are known."""
         if self.error is None or self.query_error is None:
             return ""
+        if self.error == self.query_error:
+            return f"standard error {self.error:.4f}, queries are independent; "
         return (
             f"standard error {self.error:.4f} for these queries, {self.query_error:.4f} for new "
             "queries; "
@@ -92,6 +94,8 @@ class GateEvidence:
     """Health checks that failed or are inconclusive, the failed ones first, one sentence each."""
     estimated_exposure: bool = False
     """Whether production's exposure is counted from the log, so the worst case is an estimate."""
+    left_out: int = 0
+    """Documents of the candidate that the log does not know, so nothing covers them."""
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -174,6 +178,11 @@ def _reasons(evidence: GateEvidence, max_loss: float) -> list[str]:
         f"Level 0 ({LEVELS[0]}): NDCG falls by at most {_points(loss)}, {relation} the budget of "
         f"{_points(max_loss)}.{note}"
     )
+    if evidence.left_out:
+        told.append(
+            f"Level 0 and level 2 are about the candidate without {evidence.left_out:,} documents "
+            "that the log does not know: do not serve these, nothing is known about them."
+        )
     return told
 
 

@@ -32,6 +32,8 @@ class CandidateEvidence:
     """Of the log."""
     other_gains: tuple[dict[str, Any], ...] = ()
     """The gain under other click models."""
+    left_out: int = 0
+    """Documents of the candidate that the log does not know for their query."""
     sign: HealthCheck | None = None
     """Whether these agree on the sign of the gain; None if there are none."""
 
@@ -123,7 +125,8 @@ def gather_evidence(
     )
     sign = check_sign(judged.click_model, {"value": gain.value}, others) if others else None
     worst_loss = _worst_loss(judged, candidate)
-    return CandidateEvidence(gain, worst_loss, judged.checks, tuple(others), sign)
+    left_out = 0 if candidate.report is None else candidate.report.unknown_documents
+    return CandidateEvidence(gain, worst_loss, judged.checks, tuple(others), left_out, sign)
 
 
 def _gain(judged: JudgedLog, weights: Sequence[Weights], confidence: float) -> Gain:
@@ -198,6 +201,7 @@ def decide(judged: JudgedLog, found: CandidateEvidence, *, max_loss: float) -> V
         found.worst_loss,
         doubts,
         estimated_exposure=judged.experiment.production.source == "counted",
+        left_out=found.left_out,
     )
     return decide_gate(evidence, max_loss=max_loss)
 

@@ -33,9 +33,12 @@ MOST_NAMES = 20
 class TableColumns:
     """The columns of a table: those that the options name, or those with a common name."""
 
-    def __init__(self, columns: Mapping[str, str], options: Options, *, where: str) -> None:
+    def __init__(
+        self, columns: Mapping[str, str], options: Options, *, where: str, flags: bool = True
+    ) -> None:
         self.types = columns
         self._options, self._where = options, where
+        self._flags = flags
 
     def find(self, role: str, *, required: bool = True) -> str | None:
         """The column for a role: the one that was named, or the one with a common name."""
@@ -51,6 +54,11 @@ class TableColumns:
         if len(found) == 1:
             return found[0]
         several = f"{' and '.join(found)} could be it" if found else "none is known by its name"
+        if not self._flags:
+            raise DataError(
+                f"{self._where}: which column is the {role}? {several} among {self._listed()}; "
+                f"call it '{KNOWN[role][0]}'"
+            )
         raise DataError(
             f"{self._where}: which column is the {role}? {several} among "
             f"{self._listed()}; name it with {flag}"

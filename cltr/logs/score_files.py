@@ -45,7 +45,9 @@ def create_scores(connection: "Connection", path: Path, *, ranks: bool = False) 
             table = "SELECT * FROM trec_run"
         else:
             table = select_files(connection, [path])
-        columns = TableColumns(columns_of(connection, table), ScoreColumns(), where=str(path))
+        columns = TableColumns(
+            columns_of(connection, table), ScoreColumns(), where=str(path), flags=False
+        )
         ranked = ranks and not columns.known("score") and bool(columns.known("position"))
         roles = ("query", "document", "position" if ranked else "score")
         query, document, number = (quoted(columns.find(role) or "") for role in roles)

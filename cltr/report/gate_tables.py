@@ -42,12 +42,17 @@ def _independence(found: Mapping[str, Any]) -> Iterator[Text]:
         " The training clicks are on the same queries, so the error for new queries is right only "
         "for a candidate that was made without clicks on them."
     )
-    yield Text(
+    told = (
         f"Standard errors: for these queries, {found['these_queries']} are independent "
         f"({found['n_these_queries']:,} of them); for new queries, queries are "
-        f"({found['n_new_queries']:,} of them).{same if found['same_queries_in_training'] else ''}",
-        style="dim",
+        f"({found['n_new_queries']:,} of them)."
     )
+    if found["these_queries"] == "queries":
+        told = (
+            f"Standard errors: queries are independent ({found['n_new_queries']:,} of them). The "
+            "log keeps counts only, so there is no other error for these queries."
+        )
+    yield Text(f"{told}{same if found['same_queries_in_training'] else ''}", style="dim")
     if found["one_query_dominates"]:
         yield Text(
             f"One query has {found['largest_query_share']:.0%} of the held-out interactions, so "

@@ -77,6 +77,7 @@ def test_holes_are_told(cltr, log, scores):
     found = result(cltr("gate", "holes.csv", *JUDGING, "--json"))
     assert found["scores"]["missing_documents"] > 0
     assert found["scores"]["unknown_documents"] == 1
+    assert any("without 1 documents that the log" in reason for reason in found["reasons"])
 
 
 def test_candidates_side_by_side(cltr, log, scores):

@@ -63,3 +63,19 @@ def test_reasons_name_their_level_the_clicks_first():
     assert DOUBT[0] in reasons[1]
     assert "counted from the log, so this is an estimate" in reasons[2]
     assert "too few clicks decide" in decide_gate(GateEvidence(NONE, 0.4)).reasons[0]
+
+
+def test_documents_that_nothing_is_known_about_are_told():
+    found = decide_gate(GateEvidence(UNSURE, 0.4, left_out=3))
+    assert "without 3 documents that the log does not know" in found.reasons[-1]
+    assert not any("without" in reason for reason in decide_gate(GateEvidence(UNSURE, 0.4)).reasons)
+
+
+def test_both_errors_are_told_where_they_differ():
+    both = replace(UNSURE, query_error=0.2).sentence()
+    assert "standard error 0.1000 for these queries, 0.2000 for new queries" in both
+    assert (
+        "standard error 0.1000, queries are independent"
+        in replace(UNSURE, query_error=0.1).sentence()
+    )
+    assert "standard error" not in UNSURE.sentence()
