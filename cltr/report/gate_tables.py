@@ -17,8 +17,9 @@ BOUNDS = {
 def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """All candidates by all estimators, references below."""
     yield Text(
-        f"Estimated from {result['n_interactions']:,} held-out interactions; values are "
-        f"{_metric(result)} a request",
+        f"Estimated from {result['n_interactions']:,} held-out interactions. Values are "
+        f"{_metric(result)} a request; a gain is the candidate's value less production's. Errors "
+        "are standard errors.",
         style="italic",
     )
     for one in (*result["candidates"], *result["references"]):
@@ -67,35 +68,29 @@ def _metric(result: Mapping[str, Any]) -> str:
 
 def _estimates(one: Mapping[str, Any], result: Mapping[str, Any]) -> Table:
     table = Table(title=f"{one['candidate']} ({one['serving']})", title_justify="left")
-    table.add_column("estimator")
+    table.add_column("estimator", no_wrap=True)
     for title in (
         "candidate",
-        "production",
-        "difference",
-        "standard error, these queries",
-        "new queries",
-        f"lower bound, {result['confidence']:.0%}",
-        "bound",
+        "gain",
+        "error,\nthese\nqueries",
+        "error,\nnew\nqueries",
+        f"lower bound\nof the gain, {result['confidence']:.0%}",
     ):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     for row in one["estimates"]:
         table.add_row(
             row["estimator"],
             f"{row['value']:.4f}",
-            f"{row['production']:.4f}",
             f"{row['difference']:+.4f}",
             _number(row["error"]),
             _number(row["query_error"]),
-            _number(row["low"], sign=True),
-            row["bound"],
+            "none" if row["low"] is None else f"{row['low']:+.4f} ({row['bound']})",
         )
     return table
 
 
-def _number(value: float | None, *, sign: bool = False) -> str:
-    if value is None:
-        return "none"
-    return f"{value:+.4f}" if sign else f"{value:.4f}"
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4f}"
 
 
 def _notes(one: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Text]:
