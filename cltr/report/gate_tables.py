@@ -70,7 +70,7 @@ def _estimates(one: Mapping[str, Any], result: Mapping[str, Any]) -> Table:
     table = Table(title=f"{one['candidate']} ({one['serving']})", title_justify="left")
     table.add_column("estimator", no_wrap=True)
     for title in (
-        "candidate",
+        "value",
         "gain",
         "error,\nthese\nqueries",
         "error,\nnew\nqueries",
