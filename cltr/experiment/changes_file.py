@@ -103,9 +103,9 @@ def click_rates(statistics: ClickStatistics, affine: Affine | None) -> dict[str,
     """
     expected: Floats | None = None
     if affine is not None:
+        shown = statistics.impressions.astype(np.float64)  # whole numbers multiply slowly
         relevance = linear_relevance(statistics, affine)
-        each = relevance @ statistics.impressions
-        expected = affine.examination * each + affine.trust * statistics.impressions.sum(0)
+        expected = affine.examination * (relevance @ shown) + affine.trust * shown.sum(0)
     return {
         "impressions": statistics.impressions.sum(0).tolist(),
         "clicks": statistics.clicks.sum(0).tolist(),

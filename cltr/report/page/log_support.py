@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cltr.looks import GREY
 from cltr.report.page.charts import Line, Row, bars, figure, legend, line_chart
 from cltr.report.page.markup import Content, Html, element, items, section, table
 from cltr.report.page.numbers import count, decimal, percent
@@ -88,7 +87,7 @@ def _worth(result: Mapping[str, Any]) -> Html:
         return Html("")
     title = "What the held-out clicks are worth"
     rows = [
-        Row(f"held-out {units}", GREY, n, shown=f"{n:,}"),
+        Row(f"held-out {units}", ranker_colour("production"), n, shown=f"{n:,}"),
         Row(
             f"equal {units} for this ranker", ranker_colour("policy"), worth, shown=f"{worth:,.0f}"
         ),

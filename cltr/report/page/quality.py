@@ -105,7 +105,7 @@ def _metrics_figure(subject: Subject, facts: Facts) -> Html:
         interval_chart(title, f"{told}.", rows, x_title=facts.ndcg),
         element(
             "p",
-            "The mean over test queries. Grades of people or of the data set, no clicks.",
+            "The mean over test queries, by the grades of the data set; no clicks are used.",
             class_="note",
         ),
     )

@@ -62,7 +62,7 @@ def _levels(subject: Subject, facts: Facts) -> Iterator[Html]:
     yield _card("Level 1", LEVELS[1], _canary(subject))
     yield _card("Level 2", LEVELS[2], _estimate(subject, facts))
     if judged := _judgements(subject.judged, facts):
-        yield _card("Judgements", "by people who graded documents", judged)
+        yield _card("Judgements", "by the grades of the data set", judged)
 
 
 def _card(title: str, assumption: str, contents: Content) -> Html:
@@ -137,6 +137,12 @@ def _estimate(subject: Subject, facts: Facts) -> Iterator[Html]:
             count(gain.n_interactions),
             " held-out interactions.",
         )
+        if not gain.low <= gain.value <= gain.high:
+            yield element(
+                "p",
+                "The estimate itself lies outside its bounds: rely on the bounds.",
+                class_="warning",
+            )
     if words := _doubt(subject.judged):
         yield element("p", words, class_="warning")
 
