@@ -83,9 +83,10 @@ class ModelChoice:
 
 def _words(name: str, found: Difference) -> str:
     direction = "higher" if found.value > 0 else "lower"
+    error = f" (standard error {found.standard_error:.4f})" if found.standard_error >= 0 else ""
     return (
-        f"the log-likelihood of '{name}' is {abs(found.value):.4f} {direction} per interaction "
-        f"(standard error {found.standard_error:.4f})"
+        f"the log-likelihood of '{name}' is {abs(found.value):.4f} {direction} per interaction"
+        f"{error}"
     )
 
 

@@ -191,12 +191,8 @@ def _notes(
         "counted": "exposure is counted from the log: a document that was never shown counts as "
         "one that production never shows",
     }[production.source]
-    part = log.statistics["train"]
-    wrong = contradiction(click_model, part.impressions.sum(0), part.clicks.sum(0))
-    named = "that is fitted to them" if click_model.name == AUTO else f"'{click_model.name}'"
-    yield f"clicks follow the click model {named}" + (
-        f". They contradict it: {wrong}. Fit one: cltr fit --log {path}" if wrong else ""
-    )
+    if click_model.name != AUTO:  # the run says which one was fitted, if any could be
+        yield _assumed(click_model, log.statistics["train"], path)
     if log.description.get("loggers"):
         names = ", ".join(f"'{name}'" for name in log.description["loggers"])
         yield f"production is a mixture of {names}, by their shares of each query's traffic"
@@ -204,6 +200,13 @@ def _notes(
         yield "impressions were logged one by one: lists are the fewest that can hold them"
     if log.lists is not None:
         yield "a query's candidates are the documents that were ever logged for it"
+
+
+def _assumed(click_model: ClickModel, part: ClickStatistics, path: Path) -> str:
+    wrong = contradiction(click_model, part.impressions.sum(0), part.clicks.sum(0))
+    return f"clicks follow the click model '{click_model.name}'" + (
+        f". They contradict it: {wrong}. Fit one: cltr fit --log {path}" if wrong else ""
+    )
 
 
 def cut_clicks(clicks: Mapping[str, ClickStatistics], top_k: int) -> dict[str, ClickStatistics]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from cltr.evaluation.bounds import ClusterTotals, cluster_interval
+from cltr.evaluation.off_policy import value_totals
 from cltr.health.outcome import HealthCheck
 from cltr.types import Affine, ClickStatistics, Exposure, Floats, Lists, Rewards
 
@@ -111,6 +112,13 @@ def _excess(statistics: ClickStatistics, affine: Affine, lists: Lists) -> Floats
     return excess
 
 
+def click_rates(statistics: ClickStatistics) -> Affine:
+    """Users who click by the rank alone: the log's own click rates, whatever is shown."""
+    shown, clicks = statistics.impressions.sum(0), statistics.clicks.sum(0)
+    rates = np.divide(clicks, shown, out=np.zeros(len(shown)), where=shown > 0)
+    return Affine(rates, np.zeros(len(rates)))
+
+
 def check_overlap(
     exposure: Exposure, statistics: ClickStatistics, *, best_examination: float
 ) -> HealthCheck:
@@ -145,29 +153,34 @@ def check_overlap(
     )
 
 
-def check_possible(rewards: Rewards) -> HealthCheck:
+def check_possible(rewards: Rewards, *, seed: int = 0) -> HealthCheck:
     """Can the relevance estimates be true?
 
     Args:
         rewards: of validation clicks, without clipping of propensities.
+        seed: of the bootstrap that is used where queries are few.
     """
-    statistics = rewards.statistics
-    shown = np.zeros(len(rewards.values)) if statistics is None else statistics.impressions.sum(-1)
+    assert rewards.statistics is not None
+    shown = rewards.statistics.impressions.sum(-1)
     mean = float(shown @ rewards.values / max(shown.sum(), 1))
-    displays = rewards.query_weights
-    value = float(displays @ rewards.dataset.lists.sum(rewards.exposure.weights * rewards.values))
-    sentence = (
+    totals = value_totals(rewards.exposure.weights, rewards)
+    found = cluster_interval(totals, confidence=CONFIDENCE, target="these queries", seed=seed)
+    told = (
         f"The mean relevance of shown documents is estimated as {mean:.2f}, and the value of "
-        f"production as {value:.3f}."
+        f"production as {found.value:.3f}"
     )
-    possible = -FAR_OUTSIDE <= mean <= 1 + FAR_OUTSIDE and value >= 0
-    if possible:
-        return HealthCheck("possible values", "pass", mean, sentence)
-    return HealthCheck(
-        "possible values",
-        "fail",
-        mean if value >= 0 else value,
-        f"{sentence} That is impossible: relevance lies between 0 and 1, and a value cannot be "
-        "negative.",
-        "The click model or the exposure is wrong; use --click-model auto, or check the log.",
+    if -FAR_OUTSIDE <= mean <= 1 + FAR_OUTSIDE and found.value > 0:
+        return HealthCheck("possible values", "pass", mean, f"{told}.")
+    number = mean if found.value > 0 else found.value
+    advice = "The click model or the exposure is wrong; use --click-model auto, or check the log."
+    if found.value <= 0 <= found.high:
+        sentence = (
+            f"{told} (95 % bounds {found.low:.3f} and {found.high:.3f}). By the clicks, nothing "
+            "that is shown can be told from documents that nobody wants."
+        )
+        return HealthCheck("possible values", "fail", number, sentence, advice)
+    sentence = (
+        f"{told}. That is impossible: relevance lies between 0 and 1, and a value cannot be "
+        "negative."
     )
+    return HealthCheck("possible values", "fail", number, sentence, advice)

@@ -253,7 +253,7 @@ def _certificate_notes(result: Mapping[str, Any]) -> Iterator[Text]:
                 "further than the clip allows.",
                 style="dim",
             )
-    if result.get("clip_fraction") is not None:
+    if result.get("clip_fraction") is not None and result.get("plan") != "stay":
         yield Text(
             f"The clip stopped learning for {result['clip_fraction']:.1%} of the rewarded "
             "documents.",

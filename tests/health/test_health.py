@@ -8,6 +8,7 @@ import pytest
 from cltr.clicks.choose_model import choose_click_model
 from cltr.clicks.models import Adversarial, PositionBased, TrustBias
 from cltr.clicks.scores import hold_out_statistics
+from cltr.clicks.simulation import simulate_statistics
 from cltr.health.checkup import examine, no_model
 from cltr.health.click_model import check_attention, check_identified, largest_rise
 from cltr.health.evidence import check_clicks, check_overlap, check_possible, check_signal
@@ -73,6 +74,14 @@ def test_random_clicks_carry_no_signal():
     assert list(found) == ["clicks", "signal"]
     assert found["signal"].outcome == "fail"
     assert abs(found["signal"].number) < 0.1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_clicks_carry_no_signal_whatever_model_is_given(seed):
+    """A wrong click model explains equal rates by rank as documents that differ."""
+    found = examined(Coin(), TrustBias(), n=50_000, n_queries=200, seed=seed)
+    assert list(found) == ["clicks", "signal"]
+    assert found["signal"].outcome == "fail"
 
 
 def test_labels_of_0_carry_no_signal():
@@ -183,6 +192,25 @@ def test_impossible_rewards():
     assert check_possible(negative).outcome == "fail"
     assert "a value cannot be negative" in check_possible(negative).sentence
     assert check_possible(replace(rewards, values=9 * rewards.values)).outcome == "fail"
+
+
+def test_a_value_that_chance_made_negative_is_not_called_impossible():
+    """Nobody wants anything: estimates lie around 0, on either side."""
+    log = draw(TrustBias(), n=2_000)
+    nothing = {split: replace(data, labels=0 * data.labels) for split, data in log.datasets.items()}
+    outcomes = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        scores = log.scores["valid"]
+        clicks = simulate_statistics(
+            nothing["valid"], scores, TrustBias(), n=2_000, top_k=5, rng=rng
+        )
+        found = replace(log, clicks={"valid": clicks}).rewards(TrustBias())["valid"]
+        outcomes.append(check_possible(found))
+    failed = [check for check in outcomes if check.outcome == "fail"]
+    assert 2 <= len(failed) <= 10  # one half is expected
+    assert sum("impossible" in check.sentence for check in failed) <= 2
+    assert any("can be told from documents that nobody wants" in one.sentence for one in failed)
 
 
 def test_worst_outcome_and_plain_form():
