@@ -263,8 +263,12 @@ def _gains(runs: list[Run], way: str, n: int, loss: float) -> list[Run]:
 
 def _shown(runs: list[Run]) -> str:
     gains = [100 * (one.policy - one.production) for one in runs]
-    narrow = sum(one.plan == "narrow" for one in runs)
-    held = f", {narrow} of {len(runs)} narrow" if narrow else ""
+    plans = {"stay": "stayed", "narrow": "in a narrow band"}
+    held = "".join(
+        f", {n} of {len(runs)} {words}"
+        for plan, words in plans.items()
+        if (n := sum(one.plan == plan for one in runs))
+    )
     return f"{np.mean(gains):+.1f} (worst {min(gains):+.1f}{held})" if gains else "-"
 
 
