@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from cltr.api.ingest import ingest
 from cltr.api.report import check_out, repeat_command
@@ -29,6 +29,8 @@ from cltr.experiment.provenance import made_from
 from cltr.files.claims import hidden_folder
 from cltr.health.outcome import worst
 
+LEAST_CONFIDENCE = 0.5
+"""A bound with less is above the estimate."""
 CandidateLike = Any
 """A run or its folder, a table of scores or ranks (a file or a frame), a TREC run, or the word
 ``production``."""
@@ -48,6 +50,7 @@ def evaluate_candidates(
     seed: int = 1,
 ) -> CandidateEvaluation:
     """Several candidates on one log; see :func:`cltr.evaluate`."""
+    _check_choices(serve, clicks, confidence)
     given = candidates if isinstance(candidates, list | tuple) else [candidates]
     settings = {"click_model": click_model, "top_k": top_k, "seed": seed}
     with (
@@ -63,6 +66,21 @@ def evaluate_candidates(
         judged.experiment.dataset, repeat_command("evaluate", given, options, usual=USUAL)
     )
     return CandidateEvaluation({**result, "made_from": made}, changes=changes)
+
+
+def _check_choices(serve: str | None, clicks: str, confidence: float) -> None:
+    """Refuse what the command line would refuse."""
+    for name, value, known in (
+        ("serve", serve, (*get_args(Serve), None)),
+        ("clicks", clicks, get_args(Clicks)),
+    ):
+        if value not in known:
+            listed = " or ".join(f"'{one}'" for one in known if one is not None)
+            raise UsageError(f"{name} is {value!r}; it must be {listed}")
+    if not LEAST_CONFIDENCE < confidence < 1.0:
+        raise UsageError(
+            f"confidence is {confidence:g}; it must lie between {LEAST_CONFIDENCE:g} and 1"
+        )
 
 
 def gate(
@@ -116,6 +134,12 @@ def gate(
         check_out(out)
     if not 0.0 <= max_loss <= 1.0:
         raise UsageError(f"max_loss is {max_loss}: it must lie between 0 and 1 (0.02: two points)")
+    _check_choices(serve, clicks, confidence)
+    if not outcome_range[0] < outcome_range[1]:
+        raise UsageError(
+            f"the outcome range is {outcome_range[0]:g} to {outcome_range[1]:g}; its first number "
+            "must be the smaller one"
+        )
     if log is None:
         raise UsageError("no log; give the one that production served, with --log")
     settings = {"click_model": click_model, "top_k": top_k, "seed": seed}

@@ -163,7 +163,8 @@ def _effect_limits(log: CanaryLog, limits: Limits) -> Limits:
         first = int(np.argmax(outside))
         raise DataError(
             f"an outcome is {log.outcomes[first]:g}, outside the limits [{limits.low:g}, "
-            f"{limits.high:g}]; give the smallest and the largest possible outcome"
+            f"{limits.high:g}]; give the smallest and the largest possible outcome "
+            "(--outcome-range)"
         )
     largest_new, largest_old = 1.0 / log.shares.min(), 1.0 / (1.0 - log.shares.max())
     most, least = max(limits.high, 0.0), min(limits.low, 0.0)

@@ -84,3 +84,17 @@ def test_a_canary_answers_as_a_verdict_does(log, frame):
         assert found.reasons[0].startswith("Level 1")
         assert found.numbers["requests"] == 4000
         assert found.table().column_names[:2] == ["decision", "share"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"serve": "random"}, "serve is 'random'; it must be 'sorted' or 'sampled'"),
+        ({"clicks": "some"}, "clicks is 'some'; it must be 'test' or 'all'"),
+        ({"confidence": 95}, r"confidence is 95; it must lie between 0\.5 and 1"),
+        ({"outcome_range": (5, 0)}, "the outcome range is 5 to 0"),
+    ],
+)
+def test_wrong_choices_are_refused(log, wrong, message):
+    with pytest.raises(UsageError, match=message):
+        cltr.gate("production", log=log, **wrong)

@@ -179,3 +179,24 @@ def test_users_in_both_parts_are_told(cltr, users):
     assert cltr("ingest", *users, "--out", "log.h5").exit_code == 0
     shown = " ".join(cltr("gate", "production", *JUDGING).stdout.split())
     assert "of the held-out interactions are of users whose other clicks" in shown
+
+
+def test_bounds_hold_for_all_candidates_together(cltr, log, scores):
+    alone = result(cltr("evaluate", "good.trec", *JUDGING, "--json"))["candidates"][0]
+    words = ["good.trec", "bad.trec", "production"]
+    first = result(cltr("evaluate", *words, *JUDGING, "--json"))["candidates"][0]
+    assert alone["gain"]["confidence"] == pytest.approx(0.95)
+    assert first["gain"]["confidence"] == pytest.approx(1 - 0.05 / 3)
+    bounds = [
+        {row["estimator"]: row["low"] for row in one["estimates"] if row["bound"] == "t"}
+        for one in (alone, first)
+    ]
+    assert bounds[0].keys() == bounds[1].keys()
+    assert all(bounds[1][name] < low for name, low in bounds[0].items())
+
+
+def test_counts_alone_have_one_error(cltr, here):
+    assert cltr("simulate", *small.FLAGS[3:], "-n", 4000, "--out", "log.h5").exit_code == 0
+    shown = " ".join(cltr("gate", "production", *JUDGING).stdout.split())
+    assert "The log keeps counts only" in shown
+    assert "for new queries," not in shown
