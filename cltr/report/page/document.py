@@ -6,11 +6,12 @@ from pathlib import Path
 
 from cltr.experiment.run_log import OWN
 from cltr.files.storage import write_beside
+from cltr.report.page.candidates import candidates_section
 from cltr.report.page.changes import changes_section
 from cltr.report.page.log_support import support_section
 from cltr.report.page.making import making_section
 from cltr.report.page.markup import Content, Html, element, join, name_of
-from cltr.report.page.quality import candidates_section, quality_section
+from cltr.report.page.quality import quality_section
 from cltr.report.page.study import study_sections
 from cltr.report.page.style import style_sheet
 from cltr.report.page.subject import Kind, Subject

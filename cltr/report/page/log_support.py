@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cltr.report.page.charts import Line, Row, bars, figure, legend, line_chart
+from cltr.report.page.charts import bars, line_chart
+from cltr.report.page.drawing import Line, Row, figure, legend
 from cltr.report.page.markup import Content, Html, element, items, section, table
 from cltr.report.page.numbers import count, decimal, percent
 from cltr.report.page.style import ranker_colour, series_colour

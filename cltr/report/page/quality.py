@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cltr.looks import RANKERS, label
-from cltr.report.page.charts import Line, Row, figure, interval_chart, legend, line_chart
+from cltr.report.page.candidates import estimator_table
+from cltr.report.page.charts import interval_chart, line_chart
+from cltr.report.page.drawing import Line, Row, figure, legend
 from cltr.report.page.facts import Facts, facts_of
-from cltr.report.page.markup import Content, Html, element, items, join, name_of, section, table
-from cltr.report.page.numbers import count, decimal, interval, points, signed
+from cltr.report.page.markup import Content, Html, element, items, join, section, table
+from cltr.report.page.numbers import decimal, interval, points
 from cltr.report.page.style import ranker_colour, series_colour
 from cltr.report.page.subject import Subject
 from cltr.report.page.trade_off import trade_off_figure
@@ -218,32 +220,6 @@ def _estimate_notes(found: Mapping[str, Any]) -> Iterator[Content]:
         yield "The click model was fitted. The intervals contain its error."
 
 
-def estimator_table(one: Mapping[str, Any], caption: Content) -> Html:
-    """One candidate by all estimators."""
-    head = [
-        "estimator",
-        "candidate",
-        "production",
-        "difference",
-        "standard error",
-        "lower bound",
-        "kind of bound",
-    ]
-    rows = [
-        [
-            row["estimator"],
-            decimal(row["value"]),
-            decimal(row["production"]),
-            signed(row["difference"]),
-            decimal(row["error"]),
-            "none" if row["low"] is None else signed(row["low"]),
-            row["bound"],
-        ]
-        for row in one["estimates"]
-    ]
-    return table(caption, head, rows)
-
-
 def _worst_case(subject: Subject, facts: Facts) -> Html:
     """The certificate, where the result has all of it."""
     certificate = subject.judged.get("certificate")
@@ -266,50 +242,4 @@ def _worst_case(subject: Subject, facts: Facts) -> Html:
     return join(
         table(caption, ["", *(SPLITS[split] for split in found)], rows, strong=0),
         element("p", note, class_="note"),
-    )
-
-
-def candidates_section(subject: Subject) -> Html:
-    """Several candidates side by side."""
-    result = subject.result
-    both = [*result["candidates"], *result["references"]]
-    head = [
-        "candidate",
-        "estimated gain",
-        f"bounds, {result['confidence']:.0%}",
-        "worst-case loss",
-        "equal interactions",
-    ]
-    rows = [
-        [
-            name_of(one["candidate"]),
-            signed(one["gain"]["value"]),
-            interval(one["gain"]["low"], one["gain"]["high"]),
-            points(one["worst_case_loss"]),
-            count(one["support"]["effective_sample"]),
-        ]
-        for one in both
-    ]
-    metric = f"{result['metric'].upper()}@{result['top_k']}"
-    tables = [
-        estimator_table(one, join(name_of(one["candidate"]), f" ({one['serving']})"))
-        for one in both
-    ]
-    return section(
-        "candidates",
-        "Candidates side by side",
-        table(
-            f"Gain over production in {metric} a request (level 2), and how far "
-            f"NDCG@{result['top_k']} could fall (level 0)",
-            head,
-            rows,
-        ),
-        element(
-            "p",
-            "The last rows are references: production without chance, and any order. "
-            "'Equal interactions' says what the log is worth for a ranker.",
-            class_="note",
-        ),
-        element("h3", "By all estimators"),
-        tables,
     )

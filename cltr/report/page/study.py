@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any
 
-from cltr.report.page.charts import Line, Row, figure, interval_chart, legend, line_chart
+from cltr.report.page.charts import interval_chart, line_chart
+from cltr.report.page.drawing import Line, Row, figure, legend
 from cltr.report.page.markup import (
     Content,
     Html,

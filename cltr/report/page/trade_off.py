@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from cltr.looks import RANKERS
-from cltr.report.page.charts import Row, figure, legend, scatter
+from cltr.report.page.charts import scatter
+from cltr.report.page.drawing import Row, figure, legend
 from cltr.report.page.facts import Facts
 from cltr.report.page.markup import Html, disclosure, element, table
 from cltr.report.page.numbers import points, points_text, signed
