@@ -5,9 +5,11 @@ import pytest
 import torch
 
 from cltr.documents import Batch
-from cltr.interfaces import Objective
+from cltr.interfaces import Objective, QueryTask
 from cltr.plugins import registry
 from cltr.policies import PlackettLuce, sample_rankings
+from cltr.policies.query_rankings import QueryRankings
+from cltr.training.optimum_ranker import Optimum
 from tests.benchmarks import textbook
 from tests.benchmarks.seam import checks_of
 from tests.benchmarks.work import Problem
@@ -84,6 +86,31 @@ def bench_other_rankers(contest, ranker):
         per=problem.queries,
         rounds=5,
         scorer_alone=problem.scorer_alone(),
+    )
+
+
+@pytest.mark.parametrize("stage", ["best weights", "rankings with shares"])
+@pytest.mark.parametrize("documents", [120, 1000])
+def bench_optimum(contest, documents, stage):
+    """The best policy of every query, and its rankings, beside one exact gradient."""
+    problem = Problem(queries=8, documents=documents)
+    split, lists = problem.split, problem.dataset.lists
+    given = (problem.estimator, split.values, split.exposure.weights, lists, problem.ranks)
+    task = QueryTask(*given, split.query_weights)
+    best = Optimum().query_weights(task)
+    ours = {
+        "best weights": lambda: Optimum().query_weights(task),
+        "rankings with shares": lambda: QueryRankings.of(best, lists, problem.ranks),
+    }
+    contest(
+        f"`optimum`, {stage}",
+        ours[stage],
+        work=named(problem),
+        per=problem.queries,
+        rounds=5,
+        one_exact_gradient=lambda: PlackettLuce().gradient(
+            problem.scores, split.values, lists, problem.ranks
+        ),
     )
 
 

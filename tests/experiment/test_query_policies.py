@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import cltr
 from cltr.errors import DataError
 from cltr.experiment import train_run
 from cltr.experiment.config import resolve
@@ -16,6 +17,8 @@ from cltr.experiment.query_policies import RANKINGS, RULE, read_policies
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.serving_rules import serving_rule
 from cltr.files.arrays import read_arrays, write_arrays
+from cltr.policies import PlackettLuce
+from cltr.policies.rank_weights import rank_weights
 from cltr.policies.worst_losses import ndcg_losses
 from cltr.serving.rule import ServingRule
 from cltr.testing import tiny_dataset
@@ -209,3 +212,53 @@ def test_the_same_seed_gives_the_same_rankings(run, tmp_path):
     again = train_run.train(config, out=tmp_path / "again")
     assert small.same_numbers(again) == small.same_numbers(result)
     assert (path / RANKINGS).read_bytes() == (tmp_path / "again" / RANKINGS).read_bytes()
+
+
+def test_new_queries_are_ranked_within_the_budget(run):
+    _, path = run
+    other = tiny_dataset(12, seed=5)
+    queries = np.repeat(other.query_ids.astype(str), other.lists.lengths)
+    documents = other.document_ids.astype(str)
+    scores = np.random.default_rng(0).normal(size=other.n_documents)
+    production = {"query": queries, "document": documents, "score": scores}
+    asked = {"request": [f"r{i}" for i in range(24)], "query": [*other.query_ids.astype(str)] * 2}
+    advice = json.loads((path / "result.json").read_text())
+    advice["advice"]["share"] = 1.0
+    (path / "result.json").write_text(json.dumps(advice))
+    table = cltr.rank(path, other, production=production).to_frame()
+    weights = table.set_index(["query", "document"])["weight"]
+    found = np.array([weights[key] for key in zip(queries, documents, strict=True)])
+    dcg = rank_weights("dcg", 5)
+    before = PlackettLuce().expected_weights(scores, other.lists, dcg)
+    losses = ndcg_losses(found, before, other.lists, dcg)
+    assert 0.01 < losses.max() <= 0.02
+    served = cltr.rank(path, other, production=production, requests=asked).to_frame()
+    assert set(served["arm"]) == {"new"}
+    assert len(served) == 2 * np.minimum(other.lists.lengths, 5).sum()
+
+
+def test_one_policy_of_a_query_serves_all_parts_of_a_log(tmp_path, monkeypatch):
+    """A log on lists of its own: training and test clicks are on the same queries."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    relevance, rows = rng.random((12, 6)), []
+    for i in range(1500):
+        query = int(12 * rng.random() ** 2)
+        order = np.argsort(-rng.gumbel(size=6) - 2 * relevance[query])[:4]
+        for k, d in enumerate(order.tolist()):
+            click = int(rng.random() < relevance[query, d] / (k + 1))
+            rows.append((f"s{i}", f"q{query}", f"d{d}", k + 1, click))
+    names = ("session", "query", "doc", "position", "click")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    log = cltr.ingest(columns, out="log.h5")
+    found = cltr.train(
+        log=log.path, out="run", estimator="budget", on_doubt="ignore", reward="ips",
+        options={"estimator.loss": "2%", "training.epochs": 2},
+    )  # fmt: skip
+    assert json.loads((tmp_path / "run" / RULE).read_text())["bounded"] is True
+    metric = next(k for k in found.result["certificate"]["test"]["worst_case"] if "ndcg" in k)
+    cases = [
+        found.result["certificate"][split]["worst_case"][metric] for split in ("train", "test")
+    ]
+    assert 0.015 < max(case["loss"] for case in cases) <= 0.02
+    assert cases[0]["largest_query"] > 0.02

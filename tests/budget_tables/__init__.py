@@ -1,0 +1,1 @@
+"""What a budget buys, and what keeps it: the numbers of docs/budget.md."""
