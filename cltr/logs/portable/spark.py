@@ -1,6 +1,7 @@
 """Statements run by Spark, where the log lives."""
 
 import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -123,16 +124,18 @@ class SparkEngine:
 
 
 def _session(master: str) -> "SparkSession":
-    try:
-        from pyspark.sql import SparkSession
-    except ModuleNotFoundError as error:
-        raise UsageError("--engine spark needs Spark: pip install 'cltr[spark]'") from error
-    builder = SparkSession.builder.appName("cltr ingest")
-    if master:
-        builder = builder.master(master)
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # errors are told below
-    session = builder.getOrCreate()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of Spark about pandas, which is not used
+        try:
+            from pyspark.sql import SparkSession
+        except ModuleNotFoundError as error:
+            raise UsageError("--engine spark needs Spark: pip install 'cltr[spark]'") from error
+        builder = SparkSession.builder.appName("cltr ingest")
+        if master:
+            builder = builder.master(master)
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
+        session = builder.getOrCreate()
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # errors are told here
     session.sparkContext.setLogLevel("ERROR")
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
