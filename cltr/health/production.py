@@ -58,7 +58,8 @@ def check_production(parts: Sequence[Rewards], *, seed: int = 0) -> HealthCheck:
             "fail",
             found.value,
             f"By the clicks, production is worse than a shuffle of what it shows: {told}. Either "
-            "users click on what they do not want, or production is harmful.",
+            "the click model is wrong, or users click on what they do not want, or production is "
+            "harmful.",
             "Check what counts as a click. If production is known to be that bad, use "
             "--on-doubt ignore.",
         )

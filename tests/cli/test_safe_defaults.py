@@ -55,6 +55,43 @@ def test_auto_needs_clicks_of_somebody(cltr, demo):
 
 
 @judged.needs_real
+@pytest.mark.parametrize(
+    "words",
+    [("--users", "trust-bias"), ("--users", "pbm", "--click-model", "auto"), ("--users", "pbm")],
+    ids=["as assumed", "fitted", "another model assumed"],
+)
+def test_raw_features_on_wild_scales_are_learned_from(cltr, demo, words):
+    """They were not moved by at all, or ended far below production, without a word."""
+    folder = judged.REAL / "mslr-sample"
+    files = [("--train", "train"), ("--valid", "vali"), ("--test", "test")]
+    given = [word for option, name in files for word in (option, folder / f"{name}.txt")]
+    assert cltr("data", "import", *given, "--out", "mslr.h5").exit_code == 0
+    quick = ("-n", "10000", "--no-skyline", "-o", "training.epochs=4")
+    result = run(cltr, "train", "--data", "mslr.h5", *words, *quick)
+    assert result["verdict"] in ("deploy", "canary", "hold")
+    before, after = (result["metrics"][who]["ndcg@5"] for who in ("production", "policy"))
+    if words == ("--users", "pbm"):  # trust bias is assumed, and the clicks contradict it
+        assert after == before and result["plan"] == "stay"
+        assert "Either the click model is wrong" in result["advice"]["sentence"]
+        assert "click model" in result["advice"]["sentence"]
+        return
+    assert result["plan"] != "stay" and after != before
+    assert after > 0.98 * before
+
+
+def test_a_shop_is_told_the_truth(monkeypatch):
+    """Features from 1e-4 to 1e7, text ids, production's scores, no labels: the plain commands."""
+    from tests.safety_tables import shop, shops
+
+    monkeypatch.setattr(shop, "QUERIES", 120)
+    monkeypatch.setattr(shop, "SESSIONS", 12_000)
+    found = shops.sell(1, variants=0)
+    assert found.verdict in ("deploy", "canary")
+    assert found.truth > 0.05 * found.production
+    assert found.low <= found.truth <= found.high
+
+
+@judged.needs_real
 def test_the_tables_data_sets_can_be_opened(tmp_path):
     from tests.safety_tables.worlds import WORLDS
 

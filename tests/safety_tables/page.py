@@ -77,23 +77,42 @@ def _users(runs: Runs) -> list[list[str]]:
             groups.setdefault(key, []).append(found)
     reference = _dr_gains(runs)
     for (users, way, world, size), each in sorted(groups.items()):
-        gains = np.array([one.gain for one in each])
         dr = reference.get((world, size))
-        lines.append(
-            [
-                users,
-                "fitted (auto)" if way == LOG else "the paper's",
-                world,
-                f"{size:,}",
-                str(len(each)),
-                f"{gains.mean():+.1%}",
-                f"{gains.min():+.1%}",
-                str(int((gains < MUCH).sum())),
-                f"{gains.mean() / dr:.0%}" if dr else "",
-                f"{np.mean([one.stayed for one in each]):.0%}",
-            ]
-        )
+        lines.append(_user_row(users, way, world, size, each, dr))
+    for (users, way, size), worlds in _pooled(groups).items():
+        if len(worlds) > 1 and all((world, size) in reference for world in worlds):
+            each = [one for found in worlds.values() for one in found]
+            dr = np.mean([reference[world, size] for world in worlds for _ in worlds[world]])
+            lines.append(_user_row(users, way, "all", size, each, float(dr)))
     return lines
+
+
+def _pooled(
+    groups: Mapping[tuple[str, str, str, int], list[Pooled]],
+) -> dict[tuple[str, str, int], dict[str, list[Pooled]]]:
+    """The same users and sizes on all data sets together."""
+    found: dict[tuple[str, str, int], dict[str, list[Pooled]]] = {}
+    for (users, way, world, size), each in sorted(groups.items()):
+        found.setdefault((users, way, size), {})[world] = each
+    return found
+
+
+def _user_row(
+    users: str, way: str, world: str, size: int, each: Sequence[Pooled], dr: float | None
+) -> list[str]:
+    gains = np.array([one.gain for one in each])
+    return [
+        users,
+        "fitted (auto)" if way == LOG else "the paper's",
+        world,
+        f"{size:,}",
+        str(len(each)),
+        f"{gains.mean():+.1%}",
+        f"{gains.min():+.1%}",
+        str(int((gains < MUCH).sum())),
+        f"{gains.mean() / dr:.0%}" if dr else "",
+        f"{np.mean([one.stayed for one in each]):.0%}",
+    ]
 
 
 def _dr_gains(runs: Runs) -> dict[tuple[str, int], float]:
