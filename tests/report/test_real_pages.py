@@ -99,6 +99,7 @@ def test_a_run_that_stayed_with_production(tmp_path):
     parts = parts_of(run.path / "report.html")
     assert "Nothing can be lost. The run kept production" in parts["verdict"].text
     assert "Nothing changes: every query keeps the ranking of production" in parts["changes"].text
+    assert "Gain against worst-case loss" not in parts["quality"].text
     assert "nothing was learned: the policy is production" in parts["making"].text
     failed = [one for one in run.result["checks"] if one["outcome"] == "fail"]
     assert failed and all(one["advice"] in parts["verdict"].text for one in failed)

@@ -94,7 +94,7 @@ def _summary(found: Mapping[str, Any], facts: Facts) -> Html:
                 "Clicks, impressions and relevance estimates are those of ",
                 count(found["interactions"]),
                 f" held-out interactions ({found['split']} part). Estimates have no bias under the "
-                "click model, and can lie outside 0 to 1.",
+                "click model, and can lie outside 0 to 1. Those of single queries are rough.",
             ]
         )
     told.append(

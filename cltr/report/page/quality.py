@@ -26,9 +26,9 @@ SPLITS = {"test": "test queries", "train": "training queries"}
 def quality_section(subject: Subject) -> Html:
     """How good and how risky it is."""
     facts = facts_of(subject)
+    stayed = subject.judged.get("plan") == "stay"  # then there is no gain and no loss to draw
     figures = [
-        *_gains(subject, facts),
-        trade_off_figure(subject, facts),
+        *(() if stayed else (*_gains(subject, facts), trade_off_figure(subject, facts))),
         _metrics_figure(subject, facts),
         _learning(subject, facts),
     ]
