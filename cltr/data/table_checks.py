@@ -150,9 +150,12 @@ class TableChecks:
         )
 
     def _place(self, condition: str) -> str:
-        query, document = self._one(
+        found = self._one(
             f"SELECT query, document FROM rows WHERE {condition} ORDER BY row LIMIT 1"
         )
+        if not found:  # a damaged file may be read in another way each time
+            return "somewhere in the file"
+        query, document = found
         named = [f"{k} '{v}'" for k, v in (("query", query), ("document", document)) if v]
         return f"the first of {', '.join(named)}" if named else "and no document either"
 

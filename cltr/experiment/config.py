@@ -165,7 +165,7 @@ def resolve(values: dict[str, Any], *, source: str = "") -> RunConfig:
 def _resolve(values: dict[str, Any]) -> RunConfig:
     estimator = dict(table_of(values, "estimator") or {"name": "prpo"})
     name = estimator.get("name")
-    if name in ALIASES:
+    if isinstance(name, str) and name in ALIASES:
         estimator["name"], meant = ALIASES[name]
         reward = dict(table_of(values, "reward"))
         if reward.setdefault("name", meant) != meant:

@@ -83,6 +83,7 @@ def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
     with closing(RunFolder.open(path)) as folder:
         folder.hold()
         if (path / "result.json").exists():
+            folder.checkpoint.remove()  # a kill may have come just before
             raise UsageError(f"{path}: the run is finished; see cltr evaluate {path}")
         config = read_config(folder)
         components = compose(config)

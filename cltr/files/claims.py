@@ -20,6 +20,11 @@ from cltr.errors import DataError
 
 PARTIAL = ".cltr-partial"
 """How the name of a file or folder ends that is not yet whole."""
+NEW = ".cltr-new"
+"""The same of a folder that is not yet locked."""
+ENDS = (PARTIAL, NEW)
+YOUNG = 10.0
+"""Seconds in which a new folder is locked, however busy the machine is."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 BUSY = "another process is writing it; wait for it, or write elsewhere"
 PATIENCE = 0.5
@@ -109,12 +114,9 @@ def hidden_folder(parent: Path | None = None) -> Iterator[Path]:
         raise DataError(f"there is no folder '{place}'; create it first")
     try:
         remove_leftovers(place)
-        folder = Path(tempfile.mkdtemp(prefix=".", suffix=PARTIAL, dir=place))
-        handle = os.open(folder, os.O_RDONLY)
+        folder, handle = _locked_folder(place)
     except OSError as error:
         raise DataError(f"{place}: cannot be written to: {error.strerror}") from error
-    with suppress(OSError):  # some network disks cannot lock folders; then it is only never swept
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     _claimed.add(folder)
     try:
         yield folder
@@ -124,6 +126,15 @@ def hidden_folder(parent: Path | None = None) -> Iterator[Path]:
         os.close(handle)
 
 
+def _locked_folder(place: Path) -> tuple[Path, int]:
+    """A new folder that gets its name when it is locked: before, it could be taken for left."""
+    new = Path(tempfile.mkdtemp(prefix=".", suffix=NEW, dir=place))
+    handle = os.open(new, os.O_RDONLY)
+    with suppress(OSError):  # some network disks cannot lock folders
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return new.rename(new.with_suffix(PARTIAL)), handle
+
+
 def remove_leftovers(folder: Path) -> None:
     """Remove what killed processes left in a folder; each process looks once."""
     folder = folder.resolve()
@@ -131,7 +142,7 @@ def remove_leftovers(folder: Path) -> None:
         return
     _swept.add(folder)
     with os.scandir(folder) as entries:
-        names = [one.path for one in entries if one.name[0] == "." and one.name.endswith(PARTIAL)]
+        names = [one.path for one in entries if one.name[0] == "." and one.name.endswith(ENDS)]
     for name in names:
         with suppress(OSError):
             _remove_if_free(Path(name))
@@ -145,7 +156,7 @@ def _remove_if_free(path: Path) -> None:
         if not _same(handle, path):
             return
         if path.is_dir():
-            if time.time() - path.stat().st_mtime > 1:  # else it may not be locked yet
+            if path.suffix == PARTIAL or time.time() - path.stat().st_mtime > YOUNG:
                 shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink()

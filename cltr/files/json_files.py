@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cltr.errors import CltrError, DataError, OptionError
 
 TOO_DEEP = "values are nested too deep"
+MOST_DOTS = 2_000
+"""Dots in a line of TOML: Python's reader takes memory by the square of the parts of a key."""
 
 
 def parse_json(text: str | bytes, *, where: Path | str) -> Any:
@@ -75,7 +77,10 @@ def read_bytes(path: Path) -> bytes:
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """The values of a TOML file, unchecked; errors name it and what it should be."""
     try:
-        return tomllib.loads(read_bytes(path).decode())
+        text = read_bytes(path).decode()
+        if any(line.count(".") > MOST_DOTS for line in text.splitlines()):
+            raise RecursionError
+        return tomllib.loads(text)
     except FileNotFoundError as error:
         raise CltrError(f"{path}: cannot read {what}: {error.strerror}") from error
     except RecursionError as error:

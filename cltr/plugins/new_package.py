@@ -8,7 +8,8 @@ from pathlib import Path
 from string import Template
 
 from cltr.errors import UsageError
-from cltr.files.storage import make_folder, write_beside
+from cltr.files.claims import hidden_folder
+from cltr.files.storage import make_folder
 from cltr.interfaces import API_VERSION
 from cltr.options import did_you_mean
 from cltr.plugins.compatibility import CORE
@@ -75,8 +76,14 @@ def new_package(name: str, kind: str, *, folder: Path | None = None) -> list[Pat
         f"{module}.py": f"{kind}.py",
         f"tests/test_{module}.py": f"{kind}_test.py",
     }
-    make_folder(target / "tests")
-    return [_write(target / path, template, values) for path, template in made.items()]
+    make_folder(target.parent)
+    with hidden_folder(target.parent) as hidden:
+        whole = hidden / target.name
+        (whole / "tests").mkdir(parents=True)
+        for path, template in made.items():
+            _write(whole / path, template, values)
+        whole.rename(target)
+    return [target / path for path in made]
 
 
 def _values(name: str, kind: str) -> dict[str, str]:
@@ -103,8 +110,5 @@ def _template(name: str) -> str:
     return files(TEMPLATES).joinpath(f"{name}.txt").read_text(encoding="utf-8")
 
 
-def _write(path: Path, template: str, values: dict[str, str]) -> Path:
-    with write_beside(path) as temporary:
-        text = Template(_template(template)).substitute(values)
-        temporary.write_text(text, encoding="utf-8")
-    return path
+def _write(path: Path, template: str, values: dict[str, str]) -> None:
+    path.write_text(Template(_template(template)).substitute(values), encoding="utf-8")

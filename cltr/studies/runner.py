@@ -35,6 +35,7 @@ CELLS = "cells"
 WAITING = 0.5
 """Seconds between two looks at a cell that another process computes."""
 STUDY = "study.toml"
+_MEASURE = f"{PRODUCTION}_ndcg@"
 Keyed = tuple[Cell, str]
 
 
@@ -315,7 +316,15 @@ def _read(folder: Path, key: str) -> dict[str, Any] | None:
 def _is_cell(row: dict[str, Any]) -> bool:
     """Whether it says how it ended, and has numbers where it is done."""
     if row.get("status") != "done":
-        return "status" in row
+        return isinstance(row.get("status"), str)
     numbers = [value for key, value in row.items() if key != "status"]
-    judged = any(key.startswith(f"{PRODUCTION}_") for key in row)
-    return judged and all(value is None or isinstance(value, int | float) for value in numbers)
+    names = [key.removeprefix(f"{PRODUCTION}_") for key in row if key.startswith(_MEASURE)]
+    judged = bool(names) and all(
+        _is_number(row.get(key)) for name in names for key in (name, f"{PRODUCTION}_{name}")
+    )
+    plain = all(key.isascii() and key.isprintable() for key in row)
+    return judged and plain and all(value is None or _is_number(value) for value in numbers)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -4,6 +4,7 @@ import io
 import json
 import tomllib
 from collections.abc import Callable
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -48,7 +49,7 @@ def damage_bytes(rng: Random, content: bytes) -> bytes:
 
 def cut(rng: Random, content: bytes) -> bytes:
     """Only the beginning of the file, as after a copy that was stopped."""
-    return content[: rng.randrange(len(content))]
+    return content[: rng.randrange(len(content) - 1)]
 
 
 def damage_tokens(rng: Random, content: bytes) -> bytes:
@@ -104,11 +105,12 @@ def damage_tree(rng: Random, tree: Any, odd: Callable[[], Any] | None = None) ->
     if way == 0 and odd is None:
         del holder[key]
     elif way == 1 and odd is None and isinstance(holder, dict):
-        holder["odd"] = rng.choice(ODD_VALUES)
+        holder["odd"] = deepcopy(rng.choice(ODD_VALUES))
     elif way == 2 and odd is None:
-        holder[key] = rng.choice([value for holder, key in nodes for value in [holder[key]]])
+        other, place = rng.choice(nodes)
+        holder[key] = deepcopy(other[place])
     else:
-        holder[key] = rng.choice(ODD_VALUES) if odd is None else odd()
+        holder[key] = deepcopy(rng.choice(ODD_VALUES)) if odd is None else odd()
 
 
 def _holders(tree: Any) -> Any:

@@ -146,7 +146,7 @@ def _wrong(done: Result, words: list[str]) -> tuple[str, str]:
         f"exit code {done.exit_code}": done.exit_code not in (0, 1, 2, 3),
         "no line": failed and not last.startswith("Error: ") and words[0] != "compare",
         "control characters": any(c != "\n" and ord(c) < 32 for c in done.stdout + done.stderr),
-        "leftovers": bool(list(Path().rglob("*partial"))),
+        "leftovers": bool(list(Path().rglob("*.cltr-*"))),
         "not JSON": not failed and "--json" in words and not _is_json(done.stdout),
     }
     return next((name for name, found in odd.items() if found), ""), last
@@ -298,6 +298,7 @@ def summary(trials: Iterable[Trial]) -> dict[str, Counter[str]]:
 
 
 def _child() -> None:
+    sys.dont_write_bytecode = True  # a plugin file changes within a second
     cases = [tuple(case) for case in json.load(sys.stdin)]
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

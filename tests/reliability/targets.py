@@ -13,6 +13,7 @@ from tests.reliability.damage import (
     damage_toml,
 )
 from tests.reliability.damage_hdf5 import damage_hdf5
+from tests.reliability.damage_plugin import damage_plugin
 from tests.reliability.world import LITTLE
 
 OUT = "made"
@@ -34,6 +35,7 @@ class Target:
 
 
 _LITTLE = " ".join(LITTLE[2:])
+_HIDDEN = " -o scorer.hidden=[4]"
 _TRAIN = f"train {_LITTLE} --out made/run"
 _TEXT = (damage_tokens, damage_tokens, damage_bytes)
 TARGETS = (
@@ -182,6 +184,16 @@ TARGETS = (
             "evaluate {run} --data data.h5",
             "train --resume stopped",
         ),
+    ),
+    Target(
+        "plugin returns",
+        ("plugin.py",),
+        (damage_plugin,),
+        tuple(
+            f"{_TRAIN.replace(_HIDDEN, '')} -n 50 --data data.h5 --plugin plugin.py --{role} mine"
+            for role in ("reward", "estimator", "ranker", "users", "scorer")
+        ),
+        whole=False,
     ),
     Target(
         "study folder: cells",

@@ -18,6 +18,7 @@ from cltr.cli import cli
 from cltr.data.dataset_file import save_dataset
 from tests import judged, small
 from tests.plain_logs import write_csv, write_jsonl, write_parquet
+from tests.reliability.damage_plugin import GOOD
 
 LITTLE = [
     *("-n", "400", "--no-skyline", "-o", "scorer.hidden=[4]", "-o", "training.epochs=2"),
@@ -60,6 +61,10 @@ reward = "ips"
 
 def command(*words: str) -> Result:
     """A command in this process."""
+    if "--plugin" in words:
+        from cltr.plugins import registry
+
+        registry.cache_clear()
     return CliRunner().invoke(cli, [*words], prog_name="cltr")
 
 
@@ -137,6 +142,7 @@ def _tables() -> None:
     Path("canary.csv").write_text(_csv(canary))
     Path("study.toml").write_text(STUDY)
     Path("run.toml").write_text(RUN)
+    Path("plugin.py").write_text(GOOD)
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
