@@ -1,5 +1,6 @@
 """The command line: names and summaries here, each command in its own file, loaded when invoked."""
 
+import errno
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -27,6 +28,8 @@ COMMANDS = {
     "export": "Write the learned ranker of a run for another system.",
     "plugins": "Show installed plugins, or start a new one.",
 }
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""Why a terminal, a pipe or a file that stdout was sent to cannot be written."""
 HELP = {"-h", "--help", "--version"}
 
 
@@ -135,6 +138,9 @@ def _fail_on(error: Exception, *, verbose: bool) -> None:
         _fail(str(error), error.exit_code)
     if isinstance(error, MemoryError):
         _fail("not enough memory; use fewer queries or a smaller --top-k", 1)
+    if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+        reason = (error.strerror or "").lower()
+        _fail(f"the output cannot be written: {reason}; free some space or write elsewhere", 1)
     first = (str(error).splitlines() or [""])[0]
     _fail(f"internal error: {type(error).__name__}: {first}; run again with --verbose", 1)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
+from cltr.files.json_files import require_regular
 
 BLOCK = 8 * 2**20
 """Bytes that are read at a time; a longer line makes a longer block."""
@@ -37,6 +38,7 @@ def whole_lines(
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, BinaryIO]]:
     """The text, and the file under it."""
+    require_regular(path)
     try:
         with open(path, "rb") as file:
             packed = file.read(2) == b"\x1f\x8b"

@@ -135,10 +135,15 @@ def _locked_folder(place: Path) -> tuple[Path, int]:
     return new.rename(new.with_suffix(PARTIAL)), handle
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left in a folder; each process looks once."""
+def remove_leftovers(folder: Path, *, again: bool = False) -> None:
+    """Remove what killed processes left in a folder; each process looks once.
+
+    Args:
+        folder: where to look.
+        again: also if this process has looked before.
+    """
     folder = folder.resolve()
-    if folder in _swept:
+    if folder in _swept and not again:
         return
     _swept.add(folder)
     with os.scandir(folder) as entries:

@@ -61,11 +61,16 @@ def read_json(path: Path) -> Any:
     return parse_json(read_bytes(path), where=path)
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a file that must be a regular one: a pipe could let one wait for ever."""
+def require_regular(path: Path) -> None:
+    """Refuse a pipe, which could let one wait for ever, a device and a folder."""
     if path.exists() and not path.is_file():
-        what = "a folder" if path.is_dir() else "no regular file"
+        what = "a folder" if path.is_dir() else "a pipe or a device"
         raise DataError(f"{path}: is {what}; expected a file")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a regular file; FileNotFoundError if there is none."""
+    require_regular(path)
     try:
         return path.read_bytes()
     except FileNotFoundError:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cltr.errors import DataError, UsageError
 from cltr.files.claims import hidden_folder
+from cltr.files.json_files import require_regular
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -89,7 +90,7 @@ def select_files(connection: "Connection", paths: Sequence[Path | str]) -> str:
     """
     files = expand(paths)
     kind = kind_of(files)
-    names = "[" + ", ".join(text(str(path).translate(_GLOB)) for path in files) + "]"
+    names = "[" + ", ".join(text(_pattern(path)) for path in files) + "]"
     if kind == "parquet":
         return f"SELECT * FROM read_parquet({names}, union_by_name = true)"
     if kind == "json":
@@ -111,6 +112,17 @@ def is_table(path: Path) -> bool:
     return _ending(path) in KINDS
 
 
+def _pattern(path: Path) -> str:
+    """A file as duckdb wants it named: without wildcards, and no name means a home folder.
+
+    Example:
+        >>> _pattern(Path("~.csv")), _pattern(Path("log[v2].csv"))
+        ('./~.csv', 'log[[]v2].csv')
+    """
+    name = f"./{path}" if str(path).startswith("~") else str(path)
+    return name.translate(_GLOB)
+
+
 def expand(paths: Sequence[Path | str]) -> list[Path]:
     """The files themselves, folders replaced by what lies in them, in order."""
     files: list[Path] = []
@@ -123,6 +135,7 @@ def expand(paths: Sequence[Path | str]) -> list[Path]:
         elif not path.exists():
             raise DataError(f"{path}: no such file")
         else:
+            require_regular(path)
             files.append(path)
     if not files:
         raise UsageError("no files; name the log's files")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.errors import DataError
+from cltr.files.json_files import require_regular
 from cltr.files.storage import write_beside
 from cltr.types import Floats, Integers
 
@@ -93,6 +94,7 @@ def _read(path: Path, *, fields: int, value: int, expected: str, what: str) -> P
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     opened = gzip.open if path.name.lower().endswith(".gz") else open
     number = 0
+    require_regular(path)
     try:
         with cast(IO[bytes], opened(path, "rb")) as stream:
             for number, line in enumerate(stream, start=1):

@@ -206,6 +206,16 @@ def _sql(found: Any, *arguments: Any) -> str:
     return "" if isinstance(found, str) else f"must be a SQL query, got {_named(found)}"
 
 
+def _arrays(found: Any) -> str:
+    """A state: arrays by name."""
+    if isinstance(found, Mapping) and all(
+        isinstance(name, str) and isinstance(one, np.ndarray) and one.dtype != object
+        for name, one in found.items()
+    ):
+        return ""
+    return f"must be a dictionary of arrays by name, got {type(found).__name__}"
+
+
 def scores_problem(found: Any, documents: Documents) -> str:
     """Whether a model gives every document a finite score; if not, where to look for the cause."""
     problem = numbers(found, (len(documents),), low=-LARGEST, high=LARGEST)
@@ -263,7 +273,7 @@ CHECKS: dict[type[Any], dict[str, Check]] = {
 POLICY_CHECKS: dict[str, Check] = {"expected_weights": _weights}
 MODEL_CHECKS: dict[str, Check] = {
     "scores": scores_problem,
-    "state": _anything,
-    "training_state": _anything,
+    "state": _arrays,
+    "training_state": _arrays,
     "start_from": _anything,
 }

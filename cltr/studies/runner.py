@@ -207,8 +207,12 @@ def _compute(
         ) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(active_children()) - others:
+        left = set(active_children()) - others
+        for process in left:
             process.terminate()
+        for process in left:
+            process.join(1.0)
+        remove_leftovers(folder / CELLS, again=bool(left))
 
 
 def _finish(waiting: set["Future[list[Keyed]]"], tell: Callable[[], None]) -> list[list[Keyed]]:

@@ -82,6 +82,7 @@ class Killer:
 
     def __init__(self, world: Path, place: Path) -> None:
         self._world, self._place = world, place
+        self._told = -1
         self._known: dict[str, tuple[dict[str, Any], int, float]] = {}
 
     def words(self, name: str) -> list[str]:
@@ -160,14 +161,16 @@ class Killer:
     ) -> int:
         """Begin a command in a process of its own; ``before`` is called there first."""
         sys.stdout.flush()
+        self._told, told = os.pipe()
         child = os.fork()
         if child:
+            os.close(told)
             return child
         os.setsid()
         os.chdir(folder)
         tempfile.tempdir = str(folder / "tmp")
-        for number, name in ((1, "stdout"), (2, "stderr")):
-            os.dup2(os.open(self._place / name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), number)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(told, 2)
         sys.argv = ["cltr", *words]
         if before is not None:
             before()
@@ -187,6 +190,12 @@ class Killer:
             sys.stdout.flush()
             os._exit(code)
 
+    def _read(self) -> str:
+        """What was written to stderr; a pipe, since a limit of file sizes would cut a file."""
+        os.set_blocking(self._told, False)
+        with os.fdopen(self._told, "rb") as stream:
+            return (stream.read() or b"").decode(errors="replace")
+
     def finish(self, child: int) -> Ended:
         """Wait for a process, and for those that it started."""
         began = time.monotonic()
@@ -203,7 +212,7 @@ class Killer:
         until = time.monotonic() + LONGEST
         while _of_session(child) and time.monotonic() < until:
             time.sleep(0.05)
-        told = (self._place / "stderr").read_text(errors="replace")
+        told = self._read()
         for orphan in _of_session(child):
             told += f"\norphan {orphan}"
             os.kill(orphan, signal.SIGKILL)

@@ -1,0 +1,201 @@
+"""Attacks that once succeeded, each as it was found; docs/reliability.md lists them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cltr.data.dataset_file import save_dataset
+from cltr.files.arrays import read_arrays, write_arrays
+from cltr.policies import PlackettLuce
+from cltr.types import Lists
+from tests import small
+from tests.reliability.world import LITTLE, command
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_dataset(small.dataset(), "data.h5")
+    return tmp_path
+
+
+@pytest.fixture
+def run(here):
+    done = command("train", "--data", "data.h5", "--reward", "ips", *LITTLE, "--out", "run")
+    assert done.exit_code == 0, done.stderr
+    return here / "run"
+
+
+def refused(*words: str) -> str:
+    """The one line of a command that must fail."""
+    done = command(*words)
+    assert done.exit_code in (1, 2), done.stdout + done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert "internal error" not in line
+    return line
+
+
+@pytest.mark.parametrize("name", ["m[x].h5", "log[v2].h5", "[bold]b.h5", "m[/x].h5"])
+def test_r3_names_with_markup_are_shown_as_they_are(here, name):
+    if "/" in name:
+        (here / "m[").mkdir()
+    done = command("simulate", "--data", "data.h5", "-n", "50", "--out", name)
+    assert done.exit_code == 0, done.stderr
+    assert name in done.stdout
+
+
+def test_r3_terminal_codes_in_a_result_do_not_reach_the_terminal(run):
+    found = json.loads((run / "result.json").read_text())
+    found["alerts"] = ["\x1b[31mred\x1b]0;title\x07"]
+    (run / "result.json").write_text(json.dumps(found))
+    import cltr
+
+    shown = str(cltr.load(run))
+    assert "red" in shown
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+
+
+def test_r6_weights_that_are_not_finite_are_refused(run):
+    path = run / "policy.safetensors"
+    arrays = read_arrays(path)
+    write_arrays(path, {name: np.full_like(one, np.nan) for name, one in arrays.items()})
+    assert "do not fit" in refused("evaluate", "run")
+
+
+@pytest.mark.parametrize("change", [lambda a: a.astype("f8"), lambda a: a[None], lambda a: a[:0]])
+def test_r7_weights_of_another_type_or_shape_are_refused(run, change):
+    path = run / "policy.safetensors"
+    arrays = read_arrays(path)
+    write_arrays(path, {name: change(one) for name, one in arrays.items()})
+    assert "the weights do not fit the scorer of run.toml" in refused("evaluate", "run")
+
+
+TAMPERED = {
+    "result.json": [
+        ("n_interactions", "many"),
+        ("n_interactions", None),
+        ("plan", "odd"),
+        ("metrics", []),
+        ("certificate", {"train": 1}),
+        ("off_policy", {"policy": {}}),
+        ("alerts", "text"),
+        ("top_k", 10**30),
+    ],
+    "inputs.json": [("n_features", -1), ("n_features", 10**30), ("normalization", {"name": 1})],
+    "serving.json": [("share", "all"), ("new", 3), ("top_k", -1), ("shares", {"q": None})],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [(name, *change) for name, changes in TAMPERED.items() for change in changes],
+)
+def test_r7_tampered_files_of_a_run_are_refused(run, name, key, value):
+    found = json.loads((run / name).read_text())
+    (run / name).write_text(json.dumps({**found, key: value}))
+    requests = "request,query\nr1,q0\n"
+    Path("requests.csv").write_text(requests)
+    data = small.dataset()
+    owners = np.repeat(data.query_ids, np.diff(data.offsets))
+    rows = [f"{q},{d},0.5" for q, d in zip(owners, data.document_ids, strict=True)]
+    Path("scores.csv").write_text("\n".join(["query,document,score", *rows]))
+    words = ["rank", "run", "--data", "data.h5", "--production", "scores.csv"]
+    assert name in refused(*words, "--requests", "requests.csv", "--out", "x.csv") or (
+        "serving rule" in refused(*words, "--requests", "requests.csv", "--out", "x.csv")
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["[estimator]\nname = [1, 2]", "seed = 1e400", "a = " + "[" * 9999, "[[estimator]]"]
+)
+def test_r7_run_files_that_are_wrong_are_refused(here, text):
+    Path("run.toml").write_text(text)
+    assert "run.toml" in refused("train", "--config", "run.toml")
+
+
+def _script(*words: str, **how: object) -> "subprocess.CompletedProcess[str]":
+    code = "from cltr.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+        **how,
+    )
+
+
+def test_r7_a_full_stdout_is_one_line(here):
+    with open("/dev/full", "w") as full:
+        done = _script("data", "info", "data.h5", "--json", stdout=full)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    assert done.stderr.count("Error: ") == 1
+
+
+def test_r7_a_stdout_that_is_not_utf_8_is_no_error(here):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = _script("data", "info", "data.h5", stdout=subprocess.DEVNULL, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_r7_a_pipe_as_input_does_not_hang(here):
+    os.mkfifo("pipe.csv")
+    assert "pipe.csv" in refused("ingest", "pipe.csv", "--out", "x.h5")
+
+
+def test_r7_odd_names_of_files_and_columns_are_read(here):
+    rows = "rowid,query,document,position,click\n" + "".join(
+        f"s{i},q{i % 3},d{p},{p},{int(p == 1 and i % 2)}\n" for i in range(40) for p in (1, 2)
+    )
+    Path("~.csv").write_text(rows)
+    done = command("ingest", "~.csv", "--session-column", "rowid", "--out", "x.h5")
+    assert done.exit_code == 0, done.stderr
+
+
+def test_r8_a_query_of_100_000_documents_works():
+    n = 100_000
+    lists = Lists.of_offsets(np.array([0, n]))
+    scores = np.random.default_rng(0).normal(size=n)
+    ranks = PlackettLuce().expected_ranks(scores, lists, np.arange(n))
+    assert ranks.mean() == pytest.approx((n + 1) / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "simulate --data data.h5 --out none/x.h5",
+        "ingest clicks.csv --out none/x.h5",
+        "rank run --out none/x.csv",
+        "fit --log log.h5 --out data.h5/x",
+        "train --data data.h5 --out data.h5/run",
+        "rank run --out x.odd",
+    ],
+)
+def test_r9_what_cannot_be_written_is_refused_before_the_work(here, monkeypatch, words):
+    def work(*given: object, **named: object) -> None:
+        raise AssertionError("the work has begun")
+
+    for place in (
+        "cltr.experiment.simulate_log.simulate",
+        "cltr.api.ingest.ingest_log",
+        "cltr.api.rank.RunModel.open",
+        "cltr.api.fit.fit_models",
+        "cltr.experiment.train_run._run",
+    ):
+        monkeypatch.setattr(place, work)
+    if "fit" in words:
+        monkeypatch.setattr("cltr.api.fit.open_fit_data_of", lambda *a, **k: _Log())
+        monkeypatch.setattr("cltr.api.fit.choose_models", lambda *a, **k: [])
+    assert not any(word in refused(*words.split()) for word in ("work has begun", "Traceback"))
+
+
+class _Log:
+    has_sessions = True
