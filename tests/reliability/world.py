@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from cltr.cli import cli
 from cltr.data.dataset_file import save_dataset
+from cltr.plugins import registry
 from tests import judged, small
 from tests.plain_logs import write_csv, write_jsonl, write_parquet
 from tests.reliability.damage_plugin import GOOD
@@ -61,11 +62,11 @@ reward = "ips"
 
 def command(*words: str) -> Result:
     """A command in this process."""
-    if "--plugin" in words:
-        from cltr.plugins import registry
-
-        registry.cache_clear()
-    return CliRunner().invoke(cli, [*words], prog_name="cltr")
+    try:
+        return CliRunner().invoke(cli, [*words], prog_name="cltr")
+    finally:
+        if "--plugin" in words:  # a plugin file stays loaded, and the next one has the same names
+            registry.cache_clear()
 
 
 def _good(*words: str) -> None:
