@@ -247,7 +247,8 @@ The model needs {"; ".join(needs)}.
 | `{RULE}` | mean rewards by rank, by which such a policy is found for other queries |
 | `history.json` | the course of training |
 | `result.json` | what the policy is worth, and its certificate |
-| `report.html` | the same as a page to read, if it was written |
+| `changes.json` | what changes for users: the queries that change most, and sums |
+| `report.html` | all of it as a page to read, if it was written |
 
 {served}
 

@@ -23,6 +23,7 @@ FILES = {
     "production.safetensors",
     "production-scores.safetensors",
     "history.json",
+    "changes.json",
     "result.json",
     "inputs.json",
     "sample.safetensors",
