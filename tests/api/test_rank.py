@@ -19,6 +19,7 @@ from cltr.logs.log_file import open_log
 from cltr.policies import PlackettLuce
 from cltr.policies.rank_weights import rank_weights
 from cltr.serving import ServingRule, sample_ranking
+from cltr.testing import tiny_dataset
 from cltr.training.score_documents import score
 from tests import small
 from tests.api.conftest import SMALL
@@ -229,7 +230,7 @@ def test_shares_of_queries_are_served(dataset):
     first = served[served["rank"] == 1]
     assert abs((first["arm"] == "new").mean() - 0.5) < 0.06
     with pytest.raises(UsageError, match="production's scores are needed"):
-        run.rank(dataset, requests=asked)
+        run.rank(tiny_dataset(24, seed=1), requests=asked)
 
 
 def test_requests_for_unknown_queries_or_twice_are_refused():
