@@ -42,6 +42,7 @@ _PUBLIC = {
     "train": "api.train",
     "simulate": "api.train",
     "ingest": "api.ingest",
+    "ingest_sql": "api.ingest",
     "check": "api.check",
     "fit": "api.fit",
     "evaluate": "api.evaluate",

@@ -28,8 +28,8 @@ RENAMED = {
 """What a command calls a parameter, where Python has another name."""
 READER = ("_column", "_columns", "_from", "options")
 """Options of a log's format, which ``cltr.ingest`` takes as further keywords."""
-TYPED = {"as_json", "verbose", "plugin_files", "help"}
-"""Parameters of commands only."""
+TYPED = {"as_json", "verbose", "plugin_files", "help", "emit_sql"}
+"""Parameters of commands only; the query of ``--emit-sql`` is ``cltr.ingest_sql``."""
 
 
 def command(*words) -> dict:
