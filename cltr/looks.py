@@ -22,6 +22,10 @@ MARKERS = "osD^vP*X"
 """Of curves in PNG figures, by their letters in matplotlib."""
 
 
+SPLITS_IN_WORDS = {"test": "test queries", "train": "training queries"}
+"""What tables and pages call the splits."""
+
+
 class Look(NamedTuple):
     """What something is called, and what it looks like."""
 

@@ -28,7 +28,7 @@ from cltr.clicks.models import TrustBias
 from cltr.experiment.components import compose
 from cltr.experiment.config import CURRENT, resolve
 from cltr.experiment.experiment import Experiment
-from cltr.experiment.explore_log import Exploration, explore_log
+from cltr.experiment.explore_log import ExplorationPlan, explore_log
 from cltr.experiment.safe_run import run_safely
 from cltr.exposure.logging_policy import find_logging_policy
 from cltr.exposure.production_ranker import Production
@@ -162,7 +162,7 @@ def serve(seed: int, n: int, max_loss: float) -> Log:
 
 def explore(
     dataset: Dataset, scores: Floats, clicks: dict[str, ClickStatistics], max_loss: float
-) -> Exploration:
+) -> ExplorationPlan:
     """The policy that explores; its certificate is checked."""
     policy = find_logging_policy(dataset, clicks, scores=scores)
     assert (policy.known_by, policy.away) == ("sorted scores", 0.0)

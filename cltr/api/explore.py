@@ -11,7 +11,7 @@ from cltr.api.shown import Shown
 from cltr.api.sources import DataLike, FileName, LogLike, dataset_of, file_of, named_data
 from cltr.data.loading import DEMO, find_dataset
 from cltr.errors import OptionError, UsageError
-from cltr.experiment.explore_log import Exploration, explore_log
+from cltr.experiment.explore_log import ExplorationPlan, explore_log
 from cltr.exposure.logging_policy import LoggingPolicy, find_logging_policy
 from cltr.files.storage import finite, make_folder, write_beside
 from cltr.logs.log_file import open_log
@@ -103,7 +103,7 @@ def _new_folder(path: Path) -> Path:
 
 def _explore(
     path: Path, data: DataLike | None, production: Path | None, max_loss: float
-) -> Exploration:
+) -> ExplorationPlan:
     log = open_log(path)
     if log.lists is not None:
         if data is not None:
@@ -127,7 +127,7 @@ def _explore(
     return explore_log(dataset, log.statistics, policy, max_loss=max_loss)
 
 
-def _told(found: Exploration) -> dict[str, Any]:
+def _told(found: ExplorationPlan) -> dict[str, Any]:
     production = found.production
     losses = found.losses[found.explored]
     return {

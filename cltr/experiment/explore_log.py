@@ -38,7 +38,7 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Exploration:
+class ExplorationPlan:
     """Rankings with shares of every query where production is known, and what they are worth."""
 
     dataset: Dataset
@@ -136,7 +136,7 @@ def explore_log(
     production: LoggingPolicy,
     *,
     max_loss: float,
-) -> Exploration:
+) -> ExplorationPlan:
     """The policy with the best overlap whose NDCG falls by at most ``max_loss`` in each query.
 
     Args:
@@ -161,7 +161,7 @@ def explore_log(
     )
     mixtures = QueryRankings.of(wanted, inner, weights).by_query()
     first = lists.starts[explored]
-    found = Exploration(
+    found = ExplorationPlan(
         dataset,
         production,
         log,
@@ -173,7 +173,7 @@ def explore_log(
     return _within(found, max_loss + ROUNDING)
 
 
-def _within(found: Exploration, limit: float) -> Exploration:
+def _within(found: ExplorationPlan, limit: float) -> ExplorationPlan:
     """Without the queries whose rankings do not keep the limit: these get production."""
     kept = found.losses[found.explored] <= limit
     if kept.all():

@@ -9,7 +9,7 @@ from cltr.files.json_files import Schema
 Counts = dict[str, int]
 
 
-class Problem(Schema):
+class StoredProblem(Schema):
     """A kind of problem that was found when the log was ingested."""
 
     problem: str
@@ -37,7 +37,7 @@ class Period(Schema):
     clicks: list[int]
 
 
-class Summary(Schema):
+class StoredSummary(Schema):
     """What is known of interactions beyond their counts."""
 
     lengths: Counts = Field({})
@@ -65,7 +65,7 @@ class Description(Schema):
     digests: str = ""
     split: SplitNote | None = None
     windows: dict[str, Any] | None = None
-    problems: list[Problem] = Field([])
-    interactions: Summary = Summary()
+    problems: list[StoredProblem] = Field([])
+    interactions: StoredSummary = StoredSummary()
     loggers: dict[str, dict[str, int]] = Field({})
     notes: list[str] = Field([])

@@ -6,12 +6,11 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cltr.looks import label
+from cltr.looks import SPLITS_IN_WORDS, label
 from cltr.report.health_tables import health_lines, verdict_line
 
 ALWAYS = {"ndcg", "dcg", "precision", "recall", "mrr", "average_rank"}
 """Metrics that every result on judgements has."""
-SPLITS_IN_WORDS = {"test": "test queries", "train": "training queries"}
 KNOWN_HOW = {
     "exact": "production's exposure is computed from its scores",
     "logged": "production's exposure comes from logged propensities",

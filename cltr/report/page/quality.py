@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cltr.looks import RANKERS, label
+from cltr.looks import RANKERS, SPLITS_IN_WORDS, label
 from cltr.report.page.candidates import estimator_table
 from cltr.report.page.charts import interval_chart, line_chart
 from cltr.report.page.drawing import Line, Row, figure, legend
@@ -20,7 +20,6 @@ WORST_CASES = {
     "at_most_3": "at most 3 documents relevant",
     "largest_query": "the most affected query",
 }
-SPLITS = {"test": "test queries", "train": "training queries"}
 
 
 def quality_section(subject: Subject) -> Html:
@@ -226,7 +225,11 @@ def _worst_case(subject: Subject, facts: Facts) -> Html:
     if not certificate:
         return Html("")
     name = f"ndcg@{facts.top_k}"
-    found = {split: certificate[split]["worst_case"] for split in SPLITS if certificate.get(split)}
+    found = {
+        split: certificate[split]["worst_case"]
+        for split in SPLITS_IN_WORDS
+        if certificate.get(split)
+    }
     if not found:
         return Html("")
     rows = [
@@ -240,6 +243,6 @@ def _worst_case(subject: Subject, facts: Facts) -> Html:
     by_traffic = any(case["query_weights"] == "traffic" for case in found.values())
     note = "Queries count by their traffic." if by_traffic else "Each query counts once."
     return join(
-        table(caption, ["", *(SPLITS[split] for split in found)], rows, strong=0),
+        table(caption, ["", *(SPLITS_IN_WORDS[split] for split in found)], rows, strong=0),
         element("p", note, class_="note"),
     )
