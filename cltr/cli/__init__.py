@@ -12,13 +12,13 @@ from cltr.cli.common import interrupts
 from cltr.cli.common.json_stdout import stdout_for_json
 
 COMMANDS = {
-    "train": "Learn a ranker from clicks; the main job.",
+    "train": "Learn a ranker from clicks.",
     "evaluate": "Judge a finished run, or any candidate ranker by a log.",
     "gate": "Decide about a candidate: deploy, canary, hold or reject.",
     "report": "Write one HTML page about a run, a gate or a study.",
     "rank": "Score and rank queries with the model of a finished run.",
     "simulate": "Draw a click log of a production ranker and its users.",
-    "ingest": "Bring a real click log: Parquet, CSV, TSV or JSON lines.",
+    "ingest": "Import a click log: Parquet, CSV, TSV or JSON lines.",
     "fit": "Fit click models and position bias, compare on held-out clicks.",
     "check": "Say what a log can be used for, and why.",
     "explore": "Find a policy that explores at a certified loss.",

@@ -50,7 +50,7 @@ is what the table calls it.""",
     help="Folder; cells that are there are not computed again.",
 )
 @click.option("--report/--no-report", default=True, help="Also write report.html.  [yes]")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [one a core]")
+@click.option("--workers", type=click.IntRange(min=1), help="Worker processes.  [number of cores]")
 @cluster_option
 @shared
 def command(
@@ -65,7 +65,7 @@ def command(
 ) -> None:
     """Compare methods over numbers of interactions, seeds and users.
 
-    Runs in parallel, goes on after a kill where it was, and leaves one file with all results
+    Runs in parallel. Run the same command again to resume. Leaves one file with all results
     (results.csv), a table, and a picture with intervals, production and skyline. The same cell has
     the same numbers on all common processors, with any number of workers.
     """

@@ -24,7 +24,8 @@ Examples:
 @click.option(
     "--data",
     metavar="FILE",
-    help="Another data set with the same features; with --log, the one that the log lies on.",
+    help="Another data set with the same features; with --log, the one that the log was "
+    "ingested with.",
 )
 @click.option(
     "--log",
@@ -42,7 +43,7 @@ Examples:
 @click.option(
     "--gain",
     type=click.Choice(["linear", "exponential"]),
-    help="Of a grade g in NDCG and DCG: g (the paper's), or 2^g - 1.  [the run's]",
+    help="Gain of a grade g in NDCG and DCG: g (as in the paper), or 2^g - 1.  [the run's]",
 )
 @click.option(
     "--empty",
@@ -52,7 +53,8 @@ Examples:
 @click.option(
     "--ties",
     type=click.Choice(["order", "expected"]),
-    help="Equal scores of a ranker without chance: as listed, or any order.  [the run's]",
+    help="Ties of a deterministic ranker: keep the listed order, or average over all orders.  "
+    "[the run's]",
 )
 @click.option(
     "--metric",

@@ -24,7 +24,7 @@ shown, and exploring then changes their ranks.""",
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="Log from 'cltr ingest' or 'cltr simulate'.  [required]",
+    help="Log from 'cltr ingest' or 'cltr simulate'.",
 )
 @click.option(
     "--max-loss",
@@ -34,7 +34,9 @@ shown, and exploring then changes their ranks.""",
     help="Points of NDCG that any query may lose at worst, whatever users find relevant: 0.01 or "
     "1% for one point.  [0.01]",
 )
-@click.option("--data", metavar="FILE", help="Data set that the log lies on.  [none, or demo]")
+@click.option(
+    "--data", metavar="FILE", help="Data set that the log was ingested with.  [none, or demo]"
+)
 @click.option(
     "--production",
     type=click.Path(path_type=Path),

@@ -26,7 +26,7 @@ Examples:
     metavar="FILE",
     help="Log from 'cltr ingest' or 'cltr simulate'.",
 )
-@click.option("--data", metavar="FILE", help="Data set that the log lies on.  [demo]")
+@click.option("--data", metavar="FILE", help="Data set that the log was ingested with.  [demo]")
 @click.option(
     "--click-model",
     "names",

@@ -30,7 +30,9 @@ Exit code 0 says deploy or ship, 3 says canary, hold, reject, stop or continue."
     metavar="FILE",
     help="Log from 'cltr ingest' or 'cltr simulate' that judges the candidate.",
 )
-@click.option("--data", metavar="FILE", help="Data set that the log lies on.  [none, or demo]")
+@click.option(
+    "--data", metavar="FILE", help="Data set that the log was ingested with.  [none, or demo]"
+)
 @click.option(
     "--max-loss",
     type=Share(),
@@ -51,7 +53,7 @@ Exit code 0 says deploy or ship, 3 says canary, hold, reject, stop or continue."
     type=click.FloatRange(min=0.0),
     default=0.0,
     metavar="NUMBER",
-    help="Outcome per request that may be lost in a canary.  [0]",
+    help="Largest acceptable loss of the outcome per request, in a canary.  [0]",
 )
 @click.option(
     "--outcome-column",

@@ -181,7 +181,7 @@ Examples:
     type=click.Choice(["spark", "bigquery", "snowflake", "trino"]),
     help="Print the query that counts the table PATHS there; --format counts reads its result.",
 )
-@click.option("--memory", metavar="SIZE", default="", help="Most memory to use.  [half of it]")
+@click.option("--memory", metavar="SIZE", default="", help="Memory limit.  [half of the machine's]")
 @shared
 def command(
     paths: tuple[str, ...],
@@ -193,7 +193,7 @@ def command(
     verbose: bool,
     **flags: Any,
 ) -> None:
-    """Bring a real click log: Parquet, CSV, TSV or JSON lines.
+    """Import a click log: Parquet, CSV, TSV or JSON lines.
 
     PATHS are files, possibly compressed (.gz), or folders of them, larger than memory if need be.
     In the long form there is a row for each document shown, in the list form one for each

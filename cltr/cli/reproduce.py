@@ -63,7 +63,7 @@ Yahoo, MSLR or Istella, the paper's curves stand behind.""",
     type=click.Path(path_type=Path),
     help="Folder.  [reproduction/FIGURE-PRESET, or reproduction/panel-DATA]",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [one a core]")
+@click.option("--workers", type=click.IntRange(min=1), help="Worker processes.  [number of cores]")
 @cluster_option
 @shared
 def command(
@@ -84,7 +84,7 @@ def command(
     """Make a figure of the paper, or the safety panel, on any data set.
 
     The paper's statements about a figure are judged by the numbers that come out. Runs in parallel
-    and goes on after a kill where it was: start the same command again. The same cell has the same
+    and can be interrupted: run the same command again to resume. The same cell has the same
     numbers on all common processors, with any number of workers.
     """
     del verbose

@@ -18,13 +18,11 @@ Examples:
   cltr train --users adversarial -o estimator.clip=1 -o estimator.rollback=1
   cltr train --config runs/try/run.toml""",
 )
-@click.option("--estimator", metavar="NAME", help="What is maximised.  [prpo]")
-@click.option("--reward", metavar="NAME", help="Clicks to relevance estimates.  [dr]")
-@click.option("--ranker", metavar="NAME", help="Slopes to gradients.  [exact]")
+@click.option("--estimator", metavar="NAME", help="Objective to maximise.  [prpo]")
+@click.option("--reward", metavar="NAME", help="How clicks become relevance estimates.  [dr]")
+@click.option("--ranker", metavar="NAME", help="Gradient method.  [exact]")
 @run_options
-@click.option(
-    "--log", metavar="FILE", help="Log from 'cltr ingest' or 'cltr simulate', not simulated now."
-)
+@click.option("--log", metavar="FILE", help="Train on this log instead of simulating clicks.")
 @click.option(
     "--production",
     "production_scores",
@@ -53,11 +51,15 @@ Examples:
     default=None,
     help="Models standardise their inputs.  [unless the data set is normalised]",
 )
-@click.option("--skyline/--no-skyline", default=None, help="Also train on all judgements.  [yes]")
+@click.option(
+    "--skyline/--no-skyline",
+    default=None,
+    help="Also train a reference ranker on the true labels.  [yes]",
+)
 @click.option("--report/--no-report", default=True, help="Also write report.html.  [yes]")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [runs/NNN-...]")
 @click.option(
-    "--resume", type=click.Path(path_type=Path), metavar="RUN", help="Go on with a stopped run."
+    "--resume", type=click.Path(path_type=Path), metavar="RUN", help="Resume an interrupted run."
 )
 @shared
 def command(
@@ -69,7 +71,7 @@ def command(
     verbose: bool,
     **flags: Any,
 ) -> None:
-    """Learn a ranker from clicks; the main job.
+    """Learn a ranker from clicks.
 
     Without --data it uses the embedded demo data. A production ranker is trained on 3 % of the
     training queries, users click on what it shows, the estimator learns from these clicks, and the

@@ -82,12 +82,11 @@ class ModelChoice:
 
 
 def _words(name: str, found: Difference) -> str:
-    direction = "higher" if found.value > 0 else "lower"
     error = f" (standard error {found.standard_error:.4f})" if found.standard_error >= 0 else ""
-    return (
-        f"the log-likelihood of '{name}' is {abs(found.value):.4f} {direction} per interaction"
-        f"{error}"
-    )
+    size = f"by {abs(found.value):.4f} in log-likelihood per interaction{error}"
+    if found.value > 0:
+        return f"'{name}' predicts held-out clicks better {size}, too little to be preferred"
+    return f"'{name}' predicts held-out clicks worse {size}"
 
 
 def choose_click_model(

@@ -52,18 +52,36 @@ class FoldMaker:
         if config.click_model.name != AUTO:
             return self.experiment.components.click_model
         if split not in self.models:
-            choice = choose_click_model(
-                self.statistics[split], seed=seed_for(config.seed, "held-out")
-            )
-            self.models[split] = choice.model
-            self.notes += choice.sentences
-            self._reasons[split] = choice.sentences[0]
+            self._choose(split)
         found = self.models[split]
         if found is None:
             raise DataError(
                 f"{config.log}: {self._reasons[split]} Give the click model (--click-model)."
             )
         return found
+
+    def _choose(self, split: str) -> None:
+        """Fit a click model to a part: its kind is that of the training part.
+
+        Gains under click models of two kinds are on two scales of relevance, so folds of two kinds
+        must not be added up.
+        """
+        kinds = AFFINE
+        if split != "train":
+            chosen = self.model("train").name
+            kinds = tuple(kind for kind in AFFINE if kind.name == chosen)
+        statistics = self.statistics[split]
+        seed = seed_for(self.experiment.config.seed, "held-out")
+        choice = choose_click_model(statistics, kinds=kinds, seed=seed)
+        self.models[split] = choice.model
+        self._reasons[split] = choice.sentences[0]
+        if split == "train" or choice.model is None:
+            self.notes += choice.sentences
+        else:
+            self.notes.append(
+                f"It was fitted again to {statistics.n_interactions:,} interactions of another "
+                "part, to judge the training part by."
+            )
 
     def fold(self, fit: str, held_out: str) -> Fold:
         """Clicks of one part, judged with what those of another part say."""

@@ -139,7 +139,8 @@ _RUN_OPTIONS = (
     click.option(
         "--click-model",
         metavar="NAME",
-        help="Assumed click model; auto fits one.  [auto with --log, else trust-bias]",
+        help="Assumed click model; auto fits one to the clicks of the run.  [auto on a log, "
+        "trust-bias on simulated clicks]",
     ),
     click.option("--users", metavar="NAME", help="Simulated users.  [the assumed click model]"),
     click.option("--scorer", metavar="NAME", help="What scores documents.  [mlp]"),
