@@ -121,7 +121,7 @@ class RunFolder:
             model.load_state(state)
         except (KeyError, ValueError, TypeError) as error:
             raise DataError(
-                f"{self.path / name}: the weights do not fit the scorer of run.toml"
+                f"{self.path / name}: the weights do not fit the scorer of run.toml: {error}"
             ) from error
 
     def save_scores(self, name: str, scores: Floats, *, key: str = "scores") -> None:

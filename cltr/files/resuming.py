@@ -27,7 +27,7 @@ def how_to_resume() -> str:
     """What to type, in words: the command that resumes, or else the same one, which starts anew.
 
     Example:
-        >>> how_to_resume().startswith("to start again: cltr")
+        >>> how_to_resume().startswith(("to resume: cltr", "to start again: cltr"))
         True
     """
     return f"to resume: {_how}" if _how else f"to start again: {_command(sys.argv[1:])}"

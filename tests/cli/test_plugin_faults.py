@@ -298,5 +298,5 @@ def test_weights_that_are_no_numbers(refused, train, here):
     }
     save_file(weights, path)
     line = refused("evaluate", "run", code=1)
-    assert line.startswith("scorer 'mlp' (cltr ")
+    assert line.startswith("run/policy.safetensors: ")
     assert "not finite" in line

@@ -250,7 +250,7 @@ def test_line_without_end_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["missing.txt", ""])
 def test_missing_file_and_folder_are_refused(tmp_path, name):
-    with pytest.raises(DataError, match=r"no such file|is a directory"):
+    with pytest.raises(DataError, match=r"no such file|is a folder"):
         read_all(tmp_path / name)
 
 

@@ -151,7 +151,7 @@ def test_a_run_file_that_cannot_be_read(tmp_path):
         RunConfig.load(tmp_path / "none.toml")
     path = tmp_path / "none.toml"
     assert str(caught.value) == f"{path}: cannot read run file: No such file or directory"
-    with pytest.raises(CltrError, match="cannot read run file: Is a directory"):
+    with pytest.raises(CltrError, match="is a folder; expected a file"):
         RunConfig.load(tmp_path)
 
 
