@@ -78,7 +78,8 @@ def test_nothing_overflows_is_fetched_or_complains(tab, page, width, scheme):
     tab.script("for (const one of document.querySelectorAll('details')) one.open = true")
     assert tab.script("return document.documentElement.scrollWidth") <= width
     assert tab.console() == []
-    assert {one for one in tab.requests() if not one.startswith("data:")} == {page.as_uri()}
+    fetched = {one for one in tab.requests() if not one.startswith(("data:", "about:"))}
+    assert fetched <= {page.as_uri()}
     assert tab.script("return document.scripts.length") == 0
 
 
