@@ -96,8 +96,23 @@ class FoldMaker:
         return Fold(fitted, judged)
 
     def folds(self) -> tuple[Fold, ...]:
-        """All folds under the click model of the log."""
+        """All folds under the click model of the log.
+
+        A part to which that kind of model cannot be fitted judges no other part.
+        """
+        self.pairs = [pair for pair in self.pairs if self._can_judge(pair[0])]
         return tuple(self.fold(*pair) for pair in self.pairs)
+
+    def _can_judge(self, fit: str) -> bool:
+        if fit == "train" or self.experiment.config.click_model.name != AUTO:
+            return True
+        self.model("train")
+        try:
+            self.model(fit)
+        except DataError:
+            self.notes.append("So the clicks of the training part do not judge.")
+            return False
+        return True
 
     def other_folds(self) -> dict[str, tuple[Fold, ...]]:
         """The same folds under the other click models that can be fitted, by what they are called.

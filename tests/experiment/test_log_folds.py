@@ -1,5 +1,7 @@
 """Guards the folds of a log: gains on two scales of relevance are never added up."""
 
+from dataclasses import replace
+
 import pytest
 
 from cltr.clicks.choose_model import AFFINE, choose_click_model
@@ -23,3 +25,18 @@ def test_all_folds_have_the_kind_of_click_model_of_the_training_part(kind, tmp_p
     judged = open_judged_log(log_config(path), clicks="all")
     assert tried == [tuple(one.name for one in AFFINE), (kind.name,)]
     assert any("fitted again to" in note for note in judged.notes)
+
+
+def test_a_part_that_the_click_model_cannot_be_fitted_to_judges_no_other(tmp_path, monkeypatch):
+    def choose(statistics, *, kinds, seed):
+        found = choose_click_model(statistics, kinds=kinds, seed=seed)
+        return found if kinds == AFFINE else replace(found, model=None)
+
+    path = tmp_path / "log.h5"
+    World("trust-bias", "even").write_log(path, 4000, seed=1)
+    everything = open_judged_log(log_config(path), clicks="all")
+    monkeypatch.setattr(log_folds, "choose_click_model", choose)
+    judged = open_judged_log(log_config(path), clicks="all")
+    assert judged.n_interactions < everything.n_interactions
+    assert [fold.fit.split for fold in judged.folds] == ["train"] * len(judged.folds)
+    assert any("training part do not judge" in note for note in judged.notes)

@@ -95,7 +95,7 @@ def test_scores_agree_on_real_features(name, normalize, scorer, adds, files, tmp
         skyline=False,
         click_model="trust-bias",
         on_doubt="ignore",
-        options={"training.epochs": 2},
+        options={"training.epochs": 2, "training.keep": "last"},
         out=tmp_path / "run",
     )
     dataset, model = cltr.open_dataset(path), RunModel.open(run.path)
