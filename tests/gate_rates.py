@@ -125,7 +125,7 @@ def judge(world: World, n: int, seed: int, click_model: str = "auto") -> dict[st
         path = Path(folder) / "log.h5"
         world.write_log(path, n, seed)
         judged = open_judged_log(log_config(path, click_model=click_model), clicks="all")
-    draws = [*resamples(n, seed)] if n <= LARGEST_DRAWN else []
+    draws = [*resamples(judged.n_interactions, seed)] if n <= LARGEST_DRAWN else []
     found = {"health": worst(judged.checks)}
     for name, scores in world.candidates.items():
         found[name] = outcomes(judged, CandidateRanker(name, serve(judged, scores), ""), draws)
