@@ -181,6 +181,8 @@ def _decide(
     if not trusted:
         return "continue", share, "These outcomes may not raise the share."
     if low > -tolerance:
+        if tolerance == 0:
+            return "ship", 1.0, "The new ranker is at least as good as production."
         return "ship", 1.0, f"The new ranker loses less than {tolerance:g} outcome per request."
     allowed = max(share, min(1.0, tolerance / -low))
     return "continue", allowed, "The outcomes do not decide yet."
