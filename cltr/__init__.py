@@ -64,7 +64,7 @@ _PUBLIC = {
     "FitReport": "api.fit_report",
     "Comparison": "api.comparison",
     "ClickRanker": "api.click_ranker",
-    "open_dataset": "data.dataset_file",
+    "open_dataset": "data.loading",
     "read_dataset": "data.frames",
     "read_log": "logs.in_memory",
     "read_statistics": "logs.log_file",

@@ -1,4 +1,4 @@
-"""``cltr data import``, ``cltr data info`` and ``cltr data export``."""
+"""``cltr data import``, ``cltr data split``, ``cltr data info`` and ``cltr data export``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -169,13 +169,42 @@ def import_(
         print_info(info)
 
 
+@command.command("split", epilog="\b\nExample:\n  cltr data split data.h5 --shards 8 --out data")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--shards",
+    type=click.IntRange(min=1),
+    required=True,
+    help="Number of files, with about the same number of documents each.",
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@shared
+def split(path: Path, shards: int, out: Path, as_json: bool, verbose: bool) -> None:
+    """Write a data set as a folder of several files.
+
+    PATH is a file from 'cltr data import', another folder of shards, or 'demo'. Every command that
+    takes a data set takes the folder, with the same results: logs and runs of PATH fit it.
+    """
+    del verbose
+    from cltr.cli.common.output import print_json
+    from cltr.data.importing import dataset_info, split_dataset
+    from cltr.report.data_tables import print_info
+
+    split_dataset(str(path), out, n_shards=shards)
+    if as_json:
+        print_json(dataset_info(out))
+    else:
+        print_info(dataset_info(out))
+
+
 @command.command("info", epilog="\b\nExample:\n  cltr data info data.h5")
 @click.argument("path", type=click.Path(path_type=Path))
 @shared
 def info(path: Path, as_json: bool, verbose: bool) -> None:
-    """Show what a data set file holds.
+    """Show what a data set holds.
 
-    PATH is a file from 'cltr data import', or 'demo' for the embedded data.
+    PATH is a file from 'cltr data import', a folder from 'cltr data split', or 'demo' for the
+    embedded data.
     """
     del verbose
     from cltr.cli.common.output import print_json

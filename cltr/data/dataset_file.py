@@ -87,8 +87,12 @@ class DatasetWriter:
         about: Mapping[str, Any],
         feature_names: Sequence[str] = (),
         fingerprint: str = "",
-    ) -> None:
-        """Add what is known of the whole; ``about`` is anything that JSON can hold."""
+    ) -> str:
+        """Add what is known of the whole; ``about`` is anything that JSON can hold.
+
+        Returns:
+            The fingerprint.
+        """
         arrays: dict[str, NDArray[Any]] = {
             "offsets": offsets.astype(np.int64),
             "query_ids": code_points(query_ids),
@@ -101,14 +105,16 @@ class DatasetWriter:
             self._fingerprint.update(member, values)
         if feature_names:  # names are no part of the fingerprint: the numbers are the same
             self._file.create_dataset("feature_names", data=code_points(np.array(feature_names)))
+        fingerprint = fingerprint or self._fingerprint.text()
         write_attributes(
             self._file,
             name=name,
             highest_grade=float(highest_grade),
             normalization=normalization.name,
-            fingerprint=fingerprint or self._fingerprint.text(),
+            fingerprint=fingerprint,
             about=json.dumps(about),
         )
+        return fingerprint
 
 
 def save_dataset(dataset: Dataset, path: Path | str, *, fingerprint: str = "") -> None:
@@ -125,7 +131,7 @@ def save_dataset(dataset: Dataset, path: Path | str, *, fingerprint: str = "") -
         >>> from cltr.data.demo import demo_dataset
         >>> path = Path(tempfile.mkdtemp()) / "demo.h5"
         >>> save_dataset(demo_dataset(), path)
-        >>> open_dataset(path).n_queries
+        >>> open_dataset_file(path).n_queries
         700
     """
     ids = dataset.document_ids.astype(str)
@@ -150,7 +156,7 @@ def save_dataset(dataset: Dataset, path: Path | str, *, fingerprint: str = "") -
         )
 
 
-def open_dataset(path: Path | str) -> Dataset:
+def open_dataset_file(path: Path | str) -> Dataset:
     """Open a data set file: checked, and mapped rather than read."""
     path = Path(path)
     with open_h5(path, format=FORMAT, members=MEMBERS, optional=_OPTIONAL) as file:
@@ -173,7 +179,7 @@ def open_dataset(path: Path | str) -> Dataset:
     return dataset
 
 
-def about_dataset(path: Path | str) -> dict[str, Any]:
+def about_dataset_file(path: Path | str) -> dict[str, Any]:
     """What was noted when the file was written: its sources, and what was decided."""
     with open_h5(path, format=FORMAT, members=MEMBERS, optional=_OPTIONAL) as file:
         text = attribute(file, "about", str, path=path)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from cltr.data.dataset_file import open_dataset
 from cltr.data.feature_columns import ROW, TableOptions
+from cltr.data.loading import open_dataset
+from cltr.data.shards import is_sharded
 from cltr.data.table_import import TableImport, import_table
 from cltr.data.table_source import TableSource
 from cltr.errors import UsageError
@@ -74,7 +75,7 @@ def _source(source: Any) -> TableSource | Path:
     paths = [source] if isinstance(source, str | Path) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(p, str | Path) for p in paths):
         files = [Path(path) for path in paths]
-        if files[0].suffix == ".h5":
+        if files[0].suffix == ".h5" or is_sharded(files[0]):
             return files[0]
         return TableSource({"": files})
     import pyarrow

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from cltr.data.dataset_file import about_dataset, open_dataset, save_dataset
+from cltr.data.dataset_file import save_dataset
 from cltr.data.layouts import named_by_split
+from cltr.data.loading import DEMO, about_dataset, find_dataset, open_dataset
 from cltr.data.normalization import NORMALIZATIONS
+from cltr.data.shards import write_shards
 from cltr.data.split_files import OnBytes
 from cltr.data.svmlight import MOST_FEATURES
 from cltr.errors import UsageError
@@ -22,6 +24,7 @@ __all__ = [
     "import_dataset",
     "open_dataset",
     "save_dataset",
+    "split_dataset",
 ]
 
 
@@ -151,6 +154,18 @@ def _by_split(
     return named_by_split(files) or {"": files}
 
 
+def split_dataset(name: str, out: Path, *, n_shards: int) -> None:
+    """Write a data set as a folder of shards; see :mod:`cltr.data.shards`.
+
+    Args:
+        name: a file, a folder of shards, or the demo data.
+        out: folder to write.
+        n_shards: number of files.
+    """
+    about = {} if name == DEMO else about_dataset(name)
+    write_shards(find_dataset(name), out, n_shards=n_shards, about=about)
+
+
 def dataset_info(path: Path | str) -> dict[str, Any]:
     """What is in a data set file, ready for JSON; reads labels but no features."""
     dataset = open_dataset(path)
@@ -160,6 +175,7 @@ def dataset_info(path: Path | str) -> dict[str, Any]:
         **describe_dataset(dataset),
         "files": about.get("files", {}),
         "notes": about.get("notes", []),
+        **({"shards": about["shards"]} if "shards" in about else {}),
     }
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cltr.data.feature_columns import numbered, shown
 from cltr.data.frames import read_dataset
 from cltr.data.loading import DEMO, find_dataset
+from cltr.data.shards import is_sharded
 from cltr.errors import DataError, UsageError
 from cltr.files.frames import arrow_table
 from cltr.files.storage import is_hdf5
@@ -83,7 +84,8 @@ def _opened(source: Any) -> Dataset | None:
         return source
     if not isinstance(source, str | PathLike):
         return None
-    named = str(source) == DEMO or Path(source).suffix == ".h5" or is_hdf5(Path(source))
+    path = Path(source)
+    named = str(source) == DEMO or path.suffix == ".h5" or is_hdf5(path) or is_sharded(path)
     return find_dataset(str(source)) if named else None
 
 

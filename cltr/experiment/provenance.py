@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cltr.data import loading
+from cltr.data.shards import is_sharded
 from cltr.errors import DataError, UsageError
 from cltr.experiment.components import FITTED, Components, fitted_files, needed_plugins
 from cltr.experiment.config import AUTO, RunConfig, resolve
@@ -62,7 +63,7 @@ def _located(config: RunConfig, folder: RunFolder) -> RunConfig:
 def from_folder(config: RunConfig, folder: RunFolder) -> dict[str, str]:
     """Where the files that a run file names lie, as seen from the run's folder."""
     start, typed = folder.path.resolve(), [getattr(config, name) for name in _PLACES]
-    files = [one for one in typed if Path(one).is_file()]
+    files = [one for one in typed if Path(one).is_file() or is_sharded(Path(one))]
     return {one: os.path.relpath(Path(one).resolve(), start) for one in files}
 
 

@@ -41,6 +41,7 @@ def print_info(info: dict[str, Any]) -> None:
         console.print(f"note: {note}")
     normalization = f"normalization {info['normalization']}, fingerprint {info['fingerprint']}"
     path = f", {info['path']}" if "path" in info else ""
+    path += f" ({info['shards']} shards)" if "shards" in info else ""
     console.print(f"{normalization}{path}", style="dim")
 
 

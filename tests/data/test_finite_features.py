@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from cltr.data import finite_features
-from cltr.data.dataset_file import open_dataset, save_dataset
+from cltr.data.dataset_file import save_dataset
+from cltr.data.loading import open_dataset
 from cltr.errors import NotFiniteError
 from cltr.types import Dataset
 from tests import small

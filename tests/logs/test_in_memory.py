@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from cltr.data.dataset_file import open_dataset, save_dataset
+from cltr.data.dataset_file import save_dataset
+from cltr.data.loading import open_dataset
 from cltr.errors import DataError, UsageError
 from cltr.logs.in_memory import read_log
 from cltr.logs.ingest import LogSource, ingest_log

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cltr.data.dataset_file import open_dataset
 from cltr.data.demo import demo_dataset
 from cltr.data.importing import import_dataset
+from cltr.data.loading import open_dataset
 from cltr.types import Dataset
 from tests.judged import REAL
 
