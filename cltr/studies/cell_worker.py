@@ -15,16 +15,18 @@ from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.outcome import Outcome
 from cltr.experiment.safe_run import run_safely
+from cltr.objectives.plain_training import trains_as_plain
 from cltr.plugins import versions
 from cltr.studies.portable_arithmetic import arithmetic
 from cltr.studies.study import PRODUCTION, SKYLINE, Cell, Study
-from cltr.types import ClickStatistics
+from cltr.types import ClickStatistics, Rewards
 
 DATA_KEYS = ("data",)
 PRODUCTION_KEYS = (*DATA_KEYS, "version", "standardize", "seed", "top_k", "production", "scorer")
 CLICK_KEYS = (*PRODUCTION_KEYS, "users", "click_model", "interactions")
 REWARD_KEYS = (*CLICK_KEYS, "reward", "metric", "exposure", "propensity_clip")
-"""What production, clicks and rewards depend on: keys of the run file."""
+MODEL_KEYS = (*REWARD_KEYS, "init", "ranker", "training")
+"""What production, clicks, rewards and a model depend on: keys of the run file."""
 
 RESULTS_KEPT = 8
 Shared = TypeVar("Shared")
@@ -55,7 +57,16 @@ class CellWorker:
         rewards = self._once(
             "rewards", config, REWARD_KEYS, lambda: experiment.reward(self._clicks(experiment))
         )
-        return _numbers(experiment.run(rewards=rewards), config.top_k)
+        return _numbers(self._learned(experiment, rewards), config.top_k)
+
+    def _learned(self, experiment: Experiment, rewards: dict[str, Rewards]) -> Outcome:
+        """A run; methods that train the same model and serve it differently train it once."""
+        if not trains_as_plain(experiment.components.estimator):
+            return experiment.run(rewards=rewards)
+        state = self._once(
+            "model", experiment.config, MODEL_KEYS, lambda: experiment.learn(rewards).state
+        )
+        return experiment.run(rewards=rewards, state=state)
 
     def _safely(self, experiment: Experiment) -> dict[str, Any]:
         """A run with its precautions, as ``cltr train`` makes it; it may stay with production."""

@@ -24,6 +24,7 @@ from cltr.studies.portable_arithmetic import COMMON, arithmetic, common_arithmet
 from cltr.studies.runner import run_study
 from cltr.studies.study import SKYLINE, Cell, Study
 from cltr.studies.summary import Summary, band, student, write_results
+from cltr.training.loop import Trainer
 from tests import small
 
 ROOT = Path(__file__).parents[2]
@@ -191,6 +192,27 @@ def test_sharing_changes_no_number_and_computes_once(data, monkeypatch):
     cells = [Cell(name, 1, 2000, "trust-bias") for name in METHODS]
     together = [bench.run(found, cell) for cell in cells]
     assert len(calls) == 1
+    for cell, row in zip(cells, together, strict=True):
+        alone = CellWorker().run(found, cell)
+        assert {**row, "seconds": 0} == {**alone, "seconds": 0}
+
+
+def test_methods_that_train_the_same_model_train_it_once(data, monkeypatch):
+    """``band`` without a price and ``budget`` serve the model of plain DR in other ways."""
+    bounded = {"DR": {"estimator": "dr"}, "box": {"estimator": {"name": "band", "box": True}}}
+    bounded |= {"band": {"estimator": "band"}, "budget": {"estimator": "budget"}}
+    found, epochs = study(methods=bounded, base={**BASE, "version": "0.2"}), []
+    epoch = Trainer._epoch
+    monkeypatch.setattr(Trainer, "_epoch", lambda *a: epochs.append("") or epoch(*a))
+    bench = CellWorker()
+    cells = [Cell(name, 1, 2000, "trust-bias") for name in bounded]
+    trained, together = [], []
+    for cell in cells:
+        epochs.clear()
+        together.append(bench.run(found, cell))
+        trained.append(len(epochs))
+    assert [n > 0 for n in trained] == [True, True, False, False]
+    assert together[0]["ndcg@5"] != together[-1]["ndcg@5"]
     for cell, row in zip(cells, together, strict=True):
         alone = CellWorker().run(found, cell)
         assert {**row, "seconds": 0} == {**alone, "seconds": 0}
