@@ -24,6 +24,8 @@ MARKERS = "osD^vP*X"
 
 SPLITS_IN_WORDS = {"test": "test queries", "train": "training queries"}
 """What tables and pages call the splits."""
+PARTS_IN_WORDS = {"train": "training", "valid": "validation", "test": "test"}
+"""What they call the parts of a log."""
 
 
 class Look(NamedTuple):
@@ -81,3 +83,14 @@ def label(ranker: str) -> str:
         ('production, sorted', 'difference')
     """
     return RANKERS[ranker].label if ranker in RANKERS else ranker
+
+
+def signed(value: float, digits: int = 4) -> str:
+    """A difference with its sign; one that rounds to 0 has none.
+
+    Example:
+        >>> signed(0.25), signed(-0.25), signed(-1e-9)
+        ('+0.2500', '-0.2500', '0.0000')
+    """
+    told = f"{value:+.{digits}f}"
+    return told if float(told) else told[1:]

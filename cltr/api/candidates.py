@@ -79,7 +79,8 @@ def _check_choices(serve: str | None, clicks: str, confidence: float) -> None:
             raise UsageError(f"{name} is {value!r}; it must be {listed}")
     if not LEAST_CONFIDENCE < confidence < 1.0:
         raise UsageError(
-            f"confidence is {confidence:g}; it must lie between {LEAST_CONFIDENCE:g} and 1"
+            f"confidence is {confidence:g}; it must lie between {LEAST_CONFIDENCE:g} and 1, such "
+            "as 0.95 for 95 %"
         )
 
 

@@ -1,6 +1,8 @@
 """``cltr.evaluate``."""
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from cltr.api.candidates import CandidateLike, evaluate_candidates
@@ -9,6 +11,7 @@ from cltr.api.run import Evaluation, Run, judge_again
 from cltr.api.sources import DataLike, FileName, LogLike
 from cltr.api.verdicts import CandidateEvaluation
 from cltr.errors import UsageError
+from cltr.experiment.candidates import PRODUCTION
 
 
 def evaluate(
@@ -83,11 +86,26 @@ def evaluate(
         _refuse(given, "needs --log")
         one: Any = run[0] if isinstance(run, list | tuple) and len(run) == 1 else run
         if isinstance(one, list | tuple):
-            raise UsageError("several candidates are judged by a log; give it with --log")
+            raise UsageError("several candidates are judged by a log; give it with --log LOG")
+        _check_run(one)
         found = judge_again(one, data=data, **again)
     if out is not None:
         found.save(out, report=report)
     return found
+
+
+def _check_run(run: Any) -> None:
+    """Without a log, refuse whatever is no run: nothing could judge it."""
+    if isinstance(run, Run):
+        return
+    named = isinstance(run, str | PathLike)
+    if named and not Path(run).is_file() and (str(run) != PRODUCTION or Path(run).exists()):
+        return  # if it is no run, opening it says so
+    what = run if named else "data frame"
+    raise UsageError(
+        f"{what}: is not a run folder, so only the clicks of a log can judge it; give the log that "
+        "production served with --log LOG"
+    )
 
 
 def _refuse(options: Mapping[str, Any], why: str) -> None:

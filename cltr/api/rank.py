@@ -21,7 +21,7 @@ from cltr.files.table_files import columns_of, plain_errors, quoted, select_file
 from cltr.logs.score_files import read_scores
 from cltr.options import Options
 from cltr.report.rendering import Tables
-from cltr.types import Floats
+from cltr.types import Dataset, Floats
 
 if TYPE_CHECKING:
     import pyarrow
@@ -99,7 +99,7 @@ def rank(
             keep_inputs(target, [*named, *scores, *asked])
         candidates = _candidates(opened, data, scores, how)
         if asked:
-            schema, tables = served(candidates, _requests(asked[0]))
+            schema, tables = served(candidates, _requests(asked[0], query_column))
         else:
             schema, tables = ranked(candidates)
         n_queries = candidates.features.dataset.n_queries
@@ -124,27 +124,33 @@ def _candidates(
         own = Candidates.own(run)
         if not scores:
             return own
-        return Candidates(run, own.features, read_scores(scores[0], own.features.dataset))
+        return Candidates(run, own.features, _scores(scores, own.features.dataset, how))
     names, n = run.inputs.feature_names, run.inputs.n_features
     features = match_features(data, names, n, **how)
     if not scores and features.dataset.fingerprint == run.inputs.data:
         return Candidates.own(run, features.dataset)
-    known = read_scores(scores[0], features.dataset) if scores else None
+    known = _scores(scores, features.dataset, how) if scores else None
     return Candidates(run, features, known)
+
+
+def _scores(files: Sequence[Path], dataset: Dataset, how: Mapping[str, str]) -> Floats:
+    named = {key: how[key] for key in ("query_column", "document_column") if how[key]}
+    return read_scores(files[0], dataset, named=named)
 
 
 class _RequestColumns(Options):
     query_column: str = ""
 
 
-def _requests(path: Path) -> dict[str, list[str]]:
+def _requests(path: Path, query_column: str) -> dict[str, list[str]]:
     """Ids of requests by query, in the order of the file."""
     with workspace() as connection, plain_errors([path]):
         table = select_files(connection, [path])
         types = columns_of(connection, table)
         if "request" not in types:
             raise DataError(f"{path}: has no column 'request'; expected 'request' and 'query'")
-        columns = TableColumns(types, _RequestColumns(), where=str(path))
+        given = query_column if query_column in types else ""
+        columns = TableColumns(types, _RequestColumns(query_column=given), where=str(path))
         names = [quoted("request"), quoted(columns.find("query") or "")]
         listed = ", ".join(f"{name}::VARCHAR" for name in names)
         rows = connection.execute(f"SELECT {listed} FROM ({table})").fetchall()

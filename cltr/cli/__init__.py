@@ -13,20 +13,20 @@ from cltr.cli.common.json_stdout import stdout_for_json
 
 COMMANDS = {
     "train": "Learn a ranker from clicks.",
-    "evaluate": "Judge a finished run, or any candidate ranker by a log.",
-    "gate": "Decide about a candidate: deploy, canary, hold or reject.",
-    "report": "Write one HTML page about a run, a gate or a study.",
-    "rank": "Score and rank queries with the model of a finished run.",
-    "simulate": "Draw a click log of a production ranker and its users.",
+    "evaluate": "Evaluate a trained run, or any ranker on a click log.",
+    "gate": "Decide about a ranker: deploy, canary, hold or reject.",
+    "report": "Write an HTML page about a run, a gate or a comparison.",
+    "rank": "Score and rank queries with a trained run.",
+    "simulate": "Simulate the click log of a production ranker.",
     "ingest": "Import a click log: Parquet, CSV, TSV or JSON lines.",
-    "fit": "Fit click models and position bias, compare on held-out clicks.",
-    "check": "Say what a log can be used for, and why.",
-    "explore": "Find a policy that explores at a certified loss.",
+    "fit": "Fit click models and position bias to a log, and compare them.",
+    "check": "Say what a click log can be used for, and why.",
+    "explore": "Vary production's rankings, with a limit on the worst-case loss.",
     "compare": "Compare methods over numbers of interactions, seeds and users.",
-    "reproduce": "Make a figure of the paper, or the safety panel, on any data set.",
-    "data": "Import queries, documents and features, or look at a data set.",
-    "export": "Write the learned ranker of a run for another system.",
-    "plugins": "Show installed plugins, or start a new one.",
+    "reproduce": "Reproduce a figure of the paper, or run the safety panel.",
+    "data": "Import, show, split or export queries, documents and features.",
+    "export": "Export the ranker of a run: ONNX, Solr, OpenSearch or JSON.",
+    "plugins": "Show installed plugins, or create a new one.",
 }
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Why a terminal, a pipe or a file that stdout was sent to cannot be written."""
@@ -164,16 +164,17 @@ def _fail(message: str, code: int) -> None:
     invoke_without_command=True,
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with: cltr train --estimator prpo --reward dr. Plugins may add commands: "
-    "see cltr plugins.",
+    epilog="Start with: cltr train --estimator prpo --reward dr. With a click log: cltr ingest, "
+    "then check, train and gate. Plugins may add commands; 'cltr plugins' lists them.",
 )
 @click.version_option(package_name="cltr", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Safe counterfactual learning to rank from clicks.
 
-    Learn a ranker from click logs with PRPO, safe or plain estimators over any reward, and see how
-    much damage is possible at worst before users do.
+    cltr learns a ranker from a click log of your production ranker. Before any user sees it, cltr
+    estimates from held-out clicks how much better it is, computes how much worse it could be, and
+    says whether to deploy it.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)

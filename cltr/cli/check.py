@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cltr.cli.common.options import shared, warn_about_plugins
+from cltr.cli.common.options import out_file, shared, warn_about_plugins
 
 if TYPE_CHECKING:
     from cltr.checks.findings import Use
@@ -23,7 +23,7 @@ Examples:
   cltr check log.h5 --for training
   cltr check log.h5 --click-model fitted:pbm.h5 --json
 
-Exit code 3 says that the log supports no use at all, or not one that --for names.""",
+The exit code is 3 if the log supports no use at all, or not a use that --for names.""",
 )
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option(
@@ -31,12 +31,12 @@ Exit code 3 says that the log supports no use at all, or not one that --for name
     "uses",
     multiple=True,
     type=click.Choice(["position-bias", "evaluation", "training"]),
-    help="Use that must be possible, or the exit code is 3; may be repeated.",
+    help="Exit with code 3 unless the log supports this use; may be repeated.",
 )
 @click.option(
     "--click-model",
     metavar="NAME",
-    help="Click model that is known from elsewhere, such as fitted:FILE.  [none]",
+    help="Also check the log against this click model, such as fitted:FILE from 'cltr fit'.",
 )
 @click.option(
     "-o",
@@ -45,12 +45,7 @@ Exit code 3 says that the log supports no use at all, or not one that --for name
     metavar="ROLE.KEY=VALUE",
     help="Option of the click model, such as click-model.eta=2; may be repeated.",
 )
-@click.option(
-    "--plot",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Also draw the log at a glance (.png, .svg, .pdf).",
-)
+@out_file("--plot", help="Also draw a picture of the log (.png, .svg, .pdf).")
 @shared
 @click.pass_context
 def command(
@@ -63,11 +58,11 @@ def command(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Say what a log can be used for, and why.
+    """Say what a click log can be used for, and why.
 
-    LOG is a file from 'cltr ingest' or 'cltr simulate'. There is a verdict on each use: estimating
-    position bias, evaluating other rankings, training a ranker. Each finding comes with its number,
-    why it matters and what to do.
+    LOG is a file from 'cltr ingest' or 'cltr simulate'. cltr says for each of three uses whether
+    the log supports it: estimating position bias, evaluating other rankings, and training a ranker.
+    It lists what it found, why it matters, and what to do.
     """
     del verbose
     warn_about_plugins()

@@ -17,39 +17,66 @@ Examples:
   cltr compare -m prpo/dr/exact -m prpo/dr/pl-rank -m 'cold: dr init=random' --data mslr.h5
   cltr compare comparisons/try/study.toml --out comparisons/try
 
-A method is ESTIMATOR[/REWARD[/RANKER]], then KEY=VALUE words as with 'train -o'; 'NAME: ' before it
-is what the table calls it.""",
+A METHOD is ESTIMATOR[/REWARD[/RANKER]], followed by KEY=VALUE words as with 'cltr train -o'. Put
+'NAME: ' before it to give it a name in tables.""",
 )
 @click.argument("study_file", type=click.Path(path_type=Path), required=False, metavar="[STUDY]")
-@click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="May be repeated.")
+@click.option(
+    "-m",
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="METHOD",
+    help="Method to compare, as explained below; may be repeated.",
+)
 @click.option(
     "-n",
     "--interactions",
     metavar="LIST",
-    help="Training interactions: 1e3,1e5 or 1e2..1e9:25.  [1e3,1e4,1e5,1e6]",
+    help="Numbers of training interactions: a list such as 1e3,1e5, or 1e2..1e9:25 for 25 numbers "
+    "from 1e2 to 1e9.  [1e3,1e4,1e5,1e6]",
 )
-@click.option("--seeds", metavar="NUMBER", help="How many, or which: 1,2,7.  [3]")
-@click.option("--users", multiple=True, metavar="NAME", help="How people click; may be repeated.")
+@click.option(
+    "--seeds", metavar="NUMBER", help="Number of seeds, or a list of seeds such as 1,2,7.  [3]"
+)
+@click.option(
+    "--users",
+    multiple=True,
+    metavar="NAME",
+    help="Click model of the simulated users; may be repeated.  [that of --click-model]",
+)
 @click.option("--data", metavar="FILE", help="Data set file, or demo.  [demo]")
-@click.option("--click-model", metavar="NAME", help="How clicks are corrected.  [trust-bias]")
-@click.option("--metric", metavar="NAME", help="Weights of ranks in training.  [dcg]")
+@click.option(
+    "--click-model", metavar="NAME", help="Click model that the methods assume.  [trust-bias]"
+)
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="Metric that training maximises: dcg, clicks, precision or reciprocal-rank.  [dcg]",
+)
 @click.option(
     "-o",
     "assignments",
     multiple=True,
     metavar="ROLE.KEY=VALUE",
-    help="Option that all methods share; may be repeated.",
+    help="Option of all methods, as with 'cltr train'; may be repeated.",
 )
-@click.option("--skyline/--no-skyline", default=None, help="Also learn from judgements.  [yes]")
-@click.option("--title", help="Of the picture.")
+@click.option(
+    "--skyline/--no-skyline",
+    default=None,
+    help="Also train a reference ranker on the true labels.  [yes]",
+)
+@click.option("--title", help="Title of the picture.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("comparison"),
     show_default=True,
-    help="Folder; cells that are there are not computed again.",
+    help="Folder for the results; runs that it holds already are not computed again.",
 )
-@click.option("--report/--no-report", default=True, help="Also write report.html.  [yes]")
+@click.option(
+    "--report/--no-report", default=True, help="Also write report.html into the folder.  [yes]"
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes.  [number of cores]")
 @cluster_option
 @shared
@@ -65,9 +92,12 @@ def command(
 ) -> None:
     """Compare methods over numbers of interactions, seeds and users.
 
-    Runs in parallel. Run the same command again to resume. Leaves one file with all results
-    (results.csv), a table, and a picture with intervals, production and skyline. The same cell has
-    the same numbers on all common processors, with any number of workers.
+    cltr trains every method for every number of interactions, seed and kind of users, several runs
+    at a time. To resume after an interruption, run the same command again. The folder then holds
+    all results (results.csv), and a picture that compares the methods with production and with a
+    ranker trained on true labels. The numbers do not depend on the number of workers.
+
+    STUDY is a study file, such as study.toml of an earlier comparison, instead of options.
     """
     del verbose
     warn_about_plugins()

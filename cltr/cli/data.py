@@ -6,21 +6,22 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import Command, Count, shared
+from cltr.cli.common.options import Command, Count, out_file, shared
 
+IN_WORDS = {"train": "training", "valid": "validation", "test": "test"}
 NORMALIZATIONS = ("none", "z-score", "log1p-z-score", "query-min-max")
 
 
 @click.group("data")
 def command() -> None:
-    """Import queries, documents and features, or look at a data set."""
+    """Import, show, split or export queries, documents and features."""
 
 
 COLUMNS = {
-    "query": "The query, or its id.",
-    "document": "The document's id; 'none' for its place in the list.",
-    "label": "The grade from judges; 'none' for no judgements.",
-    "split": "train, valid or test; 'none' to split queries by md5 of their id.",
+    "query": "column of the query or its id.",
+    "document": "column of the document's id; 'none' to use its place in the list.",
+    "label": "column of the relevance grade; 'none' if there are no judgements.",
+    "split": "column with train, valid or test; 'none' to split queries by a hash of their id.",
 }
 
 
@@ -37,7 +38,7 @@ def _files(split: str) -> Callable[[Command], Command]:
         multiple=True,
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help=f"File with {split} queries, instead of PATHS; may be repeated.",
+        help=f"File with {IN_WORDS[split]} queries, instead of PATHS; may be repeated.",
     )
 
 
@@ -52,7 +53,7 @@ Examples:
   cltr data import --train S1.txt --train S2.txt --valid S3.txt --test S4.txt --out mq2008.h5""",
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+@out_file(help="Data set file to write (.h5).", required=True)
 @_files("train")
 @_files("valid")
 @_files("test")
@@ -62,58 +63,63 @@ Examples:
     "feature_columns",
     multiple=True,
     metavar="PATTERN",
-    help="Tables: features, such as 'bm25*'; may be repeated.  [all other columns]",
+    help="Tables: columns of features, such as 'bm25*'; may be repeated.  [all other columns]",
 )
 @click.option(
     "--leave-out",
     multiple=True,
     metavar="PATTERN",
-    help="Tables: columns that are no features; may be repeated.",
+    help="Tables: columns to leave out; may be repeated.",
 )
 @click.option(
     "--missing",
     type=click.Choice(["refuse", "zero", "mean"]),
-    help="Tables: refuse missing features, or set them to 0 or to the training mean.  [refuse]",
+    help="Tables: if a feature value is missing, refuse the table, or set the value to 0 or to the "
+    "mean over the training queries.  [refuse]",
 )
 @click.option(
     "--qrels",
     metavar="FILE",
-    help="Tables: judgements in TREC's format, in place of a label column.",
+    help="Tables: file with judgements in TREC's format, instead of a label column.",
 )
 @click.option(
     "--no-judgements",
     "judgements",
     flag_value=False,
     default=True,
-    help="The labels in the files mean nothing; do not use them.",
+    help="Ignore the labels in the files.",
 )
 @click.option(
     "--preset",
     metavar="NAME",
-    help="Layout of a well-known data set, also from a plugin: finds its files and checks them; "
-    "mslr10k, mslr30k, yahoo, istella, istella-s, letor4.",
+    help="Well-known data set: mslr10k, mslr30k, yahoo, istella, istella-s, letor4, or that of a "
+    "plugin. cltr finds its files and checks them.",
 )
-@click.option("--fold", type=click.IntRange(min=1), help="Which fold of a folder of folds.  [1]")
+@click.option(
+    "--fold",
+    type=click.IntRange(min=1),
+    help="Number of the fold to import, if the folder has several.  [1]",
+)
 @click.option(
     "--normalize",
     type=click.Choice(NORMALIZATIONS),
     default="none",
     show_default=True,
-    help="Of features; fitted on the training queries.",
+    help="How to normalise features, fitted on the training queries.",
 )
 @click.option(
     "--valid-share",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
     show_default=True,
-    help="Share of training queries to split off where nothing says which are for validation.",
+    help="Share of the training queries to use for validation, if the files name none.",
 )
 @click.option(
     "--test-share",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
     show_default=True,
-    help="The same for testing; without judgements none are split off.",
+    help="Share of the queries to use for testing, if the files name none; only with judgements.",
 )
 @click.option(
     "--most-features",
@@ -123,7 +129,7 @@ Examples:
     help="SVMlight: highest feature number to accept.",
 )
 @click.option(
-    "--memory", metavar="SIZE", default="", help="Tables: most memory to use.  [half of it]"
+    "--memory", metavar="SIZE", default="", help="Tables: most memory to use, such as 4GB.  [half]"
 )
 @shared
 def import_(
@@ -133,13 +139,15 @@ def import_(
     verbose: bool,
     **options: Any,
 ) -> None:
-    """Import features, and judgements if there are any, into one data set file.
+    """Import features, and judgements if there are any, into a data set file.
 
-    PATHS are tables with a row for each query and document: Parquet, CSV, TSV or JSON lines, also
-    compressed (.gz), larger than memory if need be, rows in any order. Columns with common names
-    are found; name the others. All columns that are left are features. Or PATHS is a folder with
-    SVMlight or LETOR files (FoldN/train.txt, set1.train.txt, train.txt, rank.train and the like),
-    or such files named by their split, with LightGBM's .query files where lines have no qid.
+    PATHS are tables with a row for each query and document: Parquet, CSV, TSV or JSON lines,
+    possibly compressed (.gz), with rows in any order. They may be larger than memory. cltr finds
+    columns with common names; name the others. All other columns are features.
+
+    Or PATHS is a folder with SVMlight or LETOR files (FoldN/train.txt, set1.train.txt, train.txt,
+    rank.train and so on), or such files that are named by their split. LightGBM's .query files are
+    read where lines have no qid.
     """
     del verbose
     from cltr.api.progress import byte_progress, share_progress
@@ -203,8 +211,8 @@ def split(path: Path, shards: int, out: Path, as_json: bool, verbose: bool) -> N
 def info(path: Path, as_json: bool, verbose: bool) -> None:
     """Show what a data set holds.
 
-    PATH is a file from 'cltr data import', a folder from 'cltr data split', or 'demo' for the
-    embedded data.
+    PATH is a file from 'cltr data import', a folder from 'cltr data split', or 'demo' for the demo
+    data in the package.
     """
     del verbose
     from cltr.cli.common.output import print_json
@@ -234,24 +242,27 @@ Examples:
   cltr data export log.h5 --to scores --data data.h5 --out scores.parquet""",
 )
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+@out_file(help="File to write.", required=True)
 @click.option(
     "--to",
     "kind",
     type=click.Choice(["parquet", "csv", "qrels", "run", "clicks", "scores"]),
-    help="What to write.  [as the name of --out ends]",
+    help="What to write.  [by the ending of --out]",
 )
-@click.option("--data", metavar="FILE", help="Data set on which a log lies, for clicks and scores.")
+@click.option(
+    "--data", metavar="FILE", help="Data set that a log was ingested with, for clicks and scores."
+)
 @shared
 def export(
     path: Path, out: Path, kind: str | None, data: str | None, as_json: bool, verbose: bool
 ) -> None:
-    """Write a data set as a table or as TREC judgements, scores as a TREC run, or a log as a table.
+    """Export a data set, scores or a log as a table or in TREC's format.
 
-    PATH is a data set file, 'demo', or, for --to run, a table of query, document and score. 'cltr
-    data import' reads a table back to the last bit; features are written as they are stored. For
-    --to clicks and --to scores, PATH is a log file: 'cltr ingest' reads its interactions and the
-    scores of its production back.
+    PATH is a data set file or 'demo': it becomes a table (parquet, csv) that 'cltr data import'
+    reads back to the last bit, or TREC judgements (qrels). For --to run, PATH is a table with
+    columns query, document and score, which becomes a TREC run. For --to clicks and --to scores,
+    PATH is a log file: its interactions, or production's scores, become a table that 'cltr ingest'
+    reads back.
     """
     del verbose
     from cltr.cli.common.output import print_json

@@ -24,21 +24,21 @@ Examples:
 @click.option(
     "--data",
     metavar="FILE",
-    help="Another data set with the same features; with --log, the one that the log was "
-    "ingested with.",
+    help="Without --log: another data set with the same features. With --log: the data set that "
+    "the log was ingested with.",
 )
 @click.option(
     "--log",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Judge candidates by this log, by several estimators side by side.",
+    help="Log file that production served; several estimators judge the candidates by its clicks.",
 )
 @click.option(
     "--blend-to-loss",
     type=Share(),
     metavar="LOSS",
-    help="Mix with production so that NDCG falls by at most this, whatever users find relevant: "
-    "0.02 or 2% for two points.",
+    help="Mix the run with production until NDCG can fall by at most this, whatever users find "
+    "relevant: 0.02 or 2% for two points of 100.",
 )
 @click.option(
     "--gain",
@@ -53,8 +53,8 @@ Examples:
 @click.option(
     "--ties",
     type=click.Choice(["order", "expected"]),
-    help="Ties of a deterministic ranker: keep the listed order, or average over all orders.  "
-    "[the run's]",
+    help="Equal scores of a ranker that sorts: keep the order of the data, or average over all "
+    "orders.  [the run's]",
 )
 @click.option(
     "--metric",
@@ -72,12 +72,12 @@ def command(
     verbose: bool,
     **choices: Any,
 ) -> None:
-    """Judge a finished run, or any candidate ranker by a log.
+    """Evaluate a trained run, or any ranker on a click log.
 
-    Without --log, CANDIDATES is one folder that 'cltr train' wrote: its metrics and its safety
-    certificate are computed again. With --log, each of CANDIDATES is a run folder, a table with
-    query, document and score or rank (Parquet, CSV, TSV, JSON lines), a TREC run, or the word
-    'production'; the clicks of the log judge them.
+    Without --log, CANDIDATES is one run folder from 'cltr train': cltr computes its metrics and its
+    worst-case loss again. With --log, cltr estimates from clicks how good each candidate is. A
+    candidate is then a run folder, a table with columns query, document and score or rank (Parquet,
+    CSV, TSV, JSON lines), a TREC run, or the word 'production'.
     """
     del verbose
     warn_about_plugins()

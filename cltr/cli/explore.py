@@ -16,47 +16,51 @@ Examples:
   cltr explore --log log.h5 --data shop.h5 --production scores.parquet --max-loss 2%
   cltr explore --log log.h5 --json
 
-A log on a data set has all candidates of a query; one that stands alone has those that were ever
-shown, and exploring then changes their ranks.""",
+A log that was ingested with --data knows all candidates of a query. A log without knows only
+documents that were shown, so exploring then changes their ranks and shows nothing new.""",
 )
 @click.option(
     "--log",
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="Log from 'cltr ingest' or 'cltr simulate'.",
+    help="Log file from 'cltr ingest' or 'cltr simulate'.",
 )
 @click.option(
     "--max-loss",
     type=Share(),
     default=0.01,
     metavar="LOSS",
-    help="Points of NDCG that any query may lose at worst, whatever users find relevant: 0.01 or "
-    "1% for one point.  [0.01]",
+    help="Largest acceptable loss of NDCG of any query in the worst case, whatever users find "
+    "relevant: 0.01 or 1% for one point of 100.  [0.01]",
 )
 @click.option(
-    "--data", metavar="FILE", help="Data set that the log was ingested with.  [none, or demo]"
+    "--data",
+    metavar="FILE",
+    help="Data set that the log was ingested with, if it was.  [demo, for a log of the demo data]",
 )
 @click.option(
     "--production",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Production's scores (query, document, score), where the log does not hold them.",
+    help="Table with production's scores (columns query, document, score), if the log does not "
+    "have them.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write the serving rule, a README and all numbers here.  [nothing is written]",
+    help="New folder for the serving rule, a README and all numbers.  [nothing is written]",
 )
 @shared
 def command(as_json: bool, verbose: bool, **choices: Any) -> None:
-    """Find a policy that explores at a certified loss.
+    """Vary production's rankings, with a limit on the worst-case loss.
 
-    Where production always shows the same ranking, its log says nothing of other rankings. This
-    finds the policy that shows the least shown candidate of each query most often, while NDCG
-    falls by at most --max-loss in every query, whatever users find relevant. It prints which policy
-    production is taken to be, the certificate, and what a log of the same size would then support.
+    If production always shows the same ranking, its log says nothing about other rankings. This
+    command finds randomised rankings that show the least shown candidate of each query as often as
+    possible, while NDCG falls by at most --max-loss in every query, whatever users find relevant.
+    It says what it takes production to be, computes the worst case, and says what a log of the same
+    size would then support.
     """
     del verbose
     warn_about_plugins()

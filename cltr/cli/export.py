@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cltr.cli.common.options import key_values, shared, warn_about_plugins
+from cltr.cli.common.options import key_values, out_file, shared, warn_about_plugins
 
 
 @click.command(
@@ -20,20 +20,18 @@ Examples:
     "--to",
     metavar="NAME",
     required=True,
-    help="Format: onnx, solr, opensearch, json, or one of a plugin.",
+    help="Format: onnx, solr, opensearch, json, or that of a plugin.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File to write; a card appears beside it.  [policy.* in the run's folder]",
+@out_file(
+    help="File to write; a card (.md) about the ranker is written beside it.  [policy.* in the "
+    "run's folder]",
 )
 @click.option(
     "-o",
     "assignments",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Option of the format; 'cltr plugins NAME' shows them.",
+    help="Option of the format; 'cltr plugins FORMAT' lists them. May be repeated.",
 )
 @shared
 def command(
@@ -44,10 +42,10 @@ def command(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Write the learned ranker of a run for another system.
+    """Export the ranker of a run: ONNX, Solr, OpenSearch or JSON.
 
-    RUN is the folder that 'cltr train' wrote. The file is kept only if it gives the same scores as
-    the run.
+    RUN is a folder from 'cltr train'. cltr reads the file back and keeps it only if it gives the
+    scores of the run.
     """
     del verbose
     warn_about_plugins()
@@ -59,8 +57,8 @@ def command(
         print_json(result)
         return
     click.echo(
-        f"wrote {result['out']}: its scores of {result['documents_compared']:,} documents differ "
-        f"by at most {result['largest_difference']:.1g} of their spread"
+        f"wrote {result['out']}: compared with the run on {result['documents_compared']:,} "
+        f"documents, scores differ by at most {result['largest_difference']:.1g} of their spread"
     )
     for note in result["notes"]:
         click.echo(f"note: {note}")

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import click
 
-from cltr.cli.common.options import Count, cluster_option, shared, warn_about_plugins
+from cltr.cli.common.options import (
+    Count,
+    cluster_option,
+    out_file,
+    say_replaced,
+    shared,
+    warn_about_plugins,
+)
 
 
 @click.command(
@@ -24,40 +31,45 @@ Examples:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="Log from 'cltr ingest' or 'cltr simulate'.",
+    help="Log file from 'cltr ingest' or 'cltr simulate'.",
 )
-@click.option("--data", metavar="FILE", help="Data set that the log was ingested with.  [demo]")
+@click.option(
+    "--data",
+    metavar="FILE",
+    help="Data set that the log was ingested with, if it was.  [demo, for a log of the demo data]",
+)
 @click.option(
     "--click-model",
     "names",
     multiple=True,
     metavar="NAME",
-    help="What to fit; may be repeated.  [all that the log allows]",
+    help="Click model to fit; may be repeated.  [all that can be fitted to the log]",
 )
 @click.option(
     "-o",
     "assignments",
     multiple=True,
     metavar="NAME.KEY=VALUE",
-    help="Option of a model, or of all as click-model.key=value; may be repeated.",
+    help="Option of one click model, or of all as click-model.KEY=VALUE; may be repeated.",
 )
-@click.option("--top-k", type=Count(), help="Ranks to look at.  [all]")
+@click.option("--top-k", type=Count(), help="Number of ranks that count.  [all]")
 @click.option(
     "--intervals",
     is_flag=True,
-    help="95 % intervals for position and trust bias.",
+    help="Also compute 95 % confidence intervals for position bias and trust bias.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, help="Decides all draws.  [1]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, help="Seed of all random choices.  [1]"
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
+    callback=say_replaced,
     help="Folder for models, picture and report, or FILE.h5 for one model.  [LOG-models]",
 )
-@click.option(
+@out_file(
     "--plot",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Where to draw examination by rank (.png, .svg, .pdf).  [OUT/examination.png]",
+    help="Picture of examination by rank to write (.png, .svg, .pdf).  [OUT/examination.png]",
 )
 @cluster_option
 @shared
@@ -75,11 +87,12 @@ def command(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Fit click models and position bias, compare on held-out clicks.
+    """Fit click models and position bias to a log, and compare them.
 
-    Each model is fitted to the same interactions and judged on others that it has not seen. Beside
-    them stands position bias as documents that were shown at several ranks tell it, with no model
-    of relevance. The models are kept in files: --click-model fitted:FILE uses one of them.
+    cltr fits each click model to the same interactions and scores it on others that it has not
+    seen. It also estimates position bias without a model of relevance, from documents that were
+    shown at several ranks. The fitted models are saved: --click-model fitted:FILE of other commands
+    uses one of them.
     """
     del verbose
     warn_about_plugins()

@@ -21,52 +21,55 @@ Examples:
   cltr gate candidate.run --log log.h5 --clicks all --json
   cltr gate scores.parquet --log log.h5 --canary requests.csv --tolerance 0.01
 
-Exit code 0 says deploy or ship, 3 says canary, hold, reject, stop or continue.""",
+The exit code is 0 for deploy and ship, and 3 for canary, hold, reject, stop and continue.""",
 )
 @click.argument("candidate", type=click.Path(path_type=Path))
 @click.option(
     "--log",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Log from 'cltr ingest' or 'cltr simulate' that judges the candidate.",
+    help="Log file that production served, from 'cltr ingest'; its clicks judge the candidate.",
 )
 @click.option(
-    "--data", metavar="FILE", help="Data set that the log was ingested with.  [none, or demo]"
+    "--data",
+    metavar="FILE",
+    help="Data set that the log was ingested with, if it was.  [demo, for a log of the demo data]",
 )
 @click.option(
     "--max-loss",
     type=Share(),
     default=0.02,
     metavar="LOSS",
-    help="Points of NDCG that may be lost at worst, whatever users find relevant: 0.02 or 2% for "
-    "two points.  [0.02]",
+    help="Largest acceptable loss of NDCG in the worst case, whatever users find relevant: 0.02 or "
+    "2% for two points of 100.  [0.02]",
 )
 @click.option(
     "--canary",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Requests of a canary so far: a table with arm (new or production), share and clicks; or "
-    "of interleaving, with request, team and clicks. Answers stop, ship or continue.",
+    help="Table of a canary's requests so far, with columns arm (new or production), share and "
+    "clicks; or of interleaved rankings, with request, team and clicks. The decision is then stop, "
+    "ship or continue.",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(min=0.0),
     default=0.0,
     metavar="NUMBER",
-    help="Largest acceptable loss of the outcome per request, in a canary.  [0]",
+    help="With --canary: largest acceptable loss of the outcome per request.  [0]",
 )
 @click.option(
     "--outcome-column",
     default="",
     metavar="NAME",
-    help="Outcome of the canary's requests, such as orders.  [its clicks]",
+    help="With --canary: column of the outcome, such as orders.  [the clicks]",
 )
 @click.option(
     "--outcome-range",
     type=(float, float),
     default=(0.0, 1.0),
     metavar="LOW HIGH",
-    help="The smallest and the largest outcome that a request can have.  [0 1]",
+    help="With --canary: smallest and largest possible outcome of a request.  [0 1]",
 )
 @save_options
 @candidate_options
@@ -80,10 +83,12 @@ def command(
     verbose: bool,
     **choices: Any,
 ) -> None:
-    """Decide about a candidate: deploy, canary, hold or reject.
+    """Decide about a ranker: deploy, canary, hold or reject.
 
-    CANDIDATE is a run folder, a table with query, document and score or rank (Parquet, CSV, TSV,
-    JSON lines), a TREC run, or the word 'production'.
+    cltr estimates from held-out clicks of production's log how much the candidate gains over
+    production, and computes how much NDCG could fall in the worst case. Both decide. CANDIDATE is a
+    run folder, a table with columns query, document and score or rank (Parquet, CSV, TSV, JSON
+    lines), a TREC run, or the word 'production'.
     """
     del verbose
     warn_about_plugins()

@@ -5,22 +5,22 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import Count, key_values, shared, warn_about_plugins
+from cltr.cli.common.options import Count, key_values, out_file, shared, warn_about_plugins
 from cltr.errors import UsageError
 
 COLUMNS = {
-    "query": "The query, or its id.",
-    "document": "The document's id.",
-    "position": "Where it was shown.",
-    "click": "Whether it was clicked.",
-    "documents": "List form: the documents shown, in order.",
-    "clicks": "List form: the clicks on them.",
-    "event": "Event log: what happened, an impression or a click.",
-    "score": "Production's score of the document.",
-    "propensity": "Production's probability to show it there.",
-    "logger": "Policy that served it, where several policies served the log.",
-    "user": "User id.",
-    "time": "Time of the interaction.",
+    "query": "Column of the query or its id.",
+    "document": "Column of the document's id.",
+    "position": "Column of the position where the document was shown.",
+    "click": "Column that says whether the document was clicked: 0 or 1, false or true.",
+    "documents": "Format list: column of the documents shown, in order.",
+    "clicks": "Format list: column of the clicks on these documents.",
+    "event": "Format events: column that says what happened, an impression or a click.",
+    "score": "Column of production's score of the document.",
+    "propensity": "Column of production's probability to show the document at this position.",
+    "logger": "Column of the policy that served the row, if several policies served the log.",
+    "user": "Column of the user's id.",
+    "time": "Column of the time of the interaction.",
 }
 
 
@@ -48,140 +48,155 @@ Examples:
   cltr ingest clicks.parquet --data data.h5 --production scores.parquet --out log.h5""",
 )
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--out", type=click.Path(path_type=Path), help="Log file to write.  [required]")
+@out_file(help="Log file to write (.h5).  [required]")
 @click.option(
-    "--format", "format_", metavar="NAME", default="long", help="How it is laid out.  [long]"
+    "--format",
+    "format_",
+    metavar="NAME",
+    default="long",
+    help="Layout of the log; 'cltr plugins' lists them under log-reader.  [long]",
 )
-@click.option("--data", metavar="FILE", help="Data set whose documents were shown, by their ids.")
+@click.option(
+    "--data",
+    metavar="FILE",
+    help="Data set file with the documents that were shown; matched by query and document id.",
+)
 @click.option(
     "--production",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Production's scores: a table of query, document, score.",
+    help="Table with production's scores (columns query, document, score).",
 )
 @click.option(
     "--session-column",
     "session_column",
     multiple=True,
     metavar="NAME",
-    help="Id of the interaction; repeat it if several columns together tell interactions apart. "
-    "'none' for single impressions.",
+    help="Column of the id of the interaction; repeat it if several columns together identify an "
+    "interaction. 'none' if each row is an impression of its own.",
 )
 @_columns
 @click.option(
-    "--page-column", metavar="NAME", help="Number of the page, if positions restart on each page."
+    "--page-column", metavar="NAME", help="Column of the page, if positions restart on each page."
 )
 @click.option(
     "--grid-columns",
     metavar="ROW,COLUMN",
-    help="Row and column of a grid of results, instead of a position.",
+    help="Two columns with the row and the column of a result in a grid, instead of a position.",
 )
 @click.option(
     "--context-column",
     "context_columns",
     multiple=True,
     metavar="NAME",
-    help="A column to keep with interactions; may be repeated.",
+    help="Another column to store with --sessions; may be repeated.",
 )
 @click.option(
     "--feature-column",
     "feature_columns",
     multiple=True,
     metavar="PATTERN",
-    help="Features in the log, such as 'bm25*', to make a data set of (--data-out); a document has "
-    "those of its first impression. May be repeated.",
+    help="Columns with features of the documents, such as 'bm25*': cltr writes them to --data-out, "
+    "as they were at the document's first impression. May be repeated.",
 )
-@click.option(
-    "--data-out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Data set file to write from the features of the log.",
-)
+@out_file("--data-out", help="Data set file to write (.h5), with the features of the log.")
 @click.option(
     "--missing",
     type=click.Choice(["refuse", "zero", "mean"]),
     default="refuse",
     show_default=True,
-    help="Missing features in the log: refuse them, or set them to 0 or to the mean.",
+    help="If a feature value is missing: refuse the log, or set the value to 0 or to the mean.",
 )
 @click.option(
-    "--positions-from", type=click.Choice(["0", "1"]), help="Number of the first position.  [1]"
+    "--positions-from",
+    type=click.Choice(["0", "1"]),
+    help="Number of the first position in the log.  [1]",
 )
 @click.option(
     "-o",
     "assignments",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Another option of the format; 'cltr plugins NAME' shows them.",
+    help="Another option of the format; 'cltr plugins FORMAT' lists them. May be repeated.",
 )
-@click.option("--top-k", type=Count(), help="Ranks to keep.  [all]")
+@click.option("--top-k", type=Count(), help="Number of ranks to keep.  [all]")
 @click.option(
     "--valid",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Validation interactions, instead of splitting some off; may be repeated.",
+    help="File with the validation interactions, instead of a split; may be repeated.",
 )
 @click.option(
     "--test",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Test interactions, instead of splitting some off; may be repeated.",
+    help="File with the test interactions, instead of a split; may be repeated.",
 )
 @click.option(
     "--valid-share",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
     show_default=True,
-    help="Share of the interactions to split off for validation.",
+    help="Share of the interactions to use for validation.",
 )
 @click.option(
     "--test-share",
     type=click.FloatRange(0, 1, max_open=True),
-    help="Share of the interactions to split off for testing; 0 for no test part.  [0.1]",
+    help="Share of the interactions to use for testing; 0 for no test part.  [0.1]",
 )
 @click.option(
     "--split-by",
     type=click.Choice(["interaction", "user", "time"]),
     default="interaction",
     show_default=True,
-    help="What is split: interactions, users, or earlier from later, with the latest for testing.",
+    help="Split by single interactions, by users, or by time, with the latest for testing.",
 )
-@click.option("--from", "start", metavar="TIME", help="Leave out interactions that began earlier.")
+@click.option(
+    "--from", "start", metavar="TIME", help="Leave out interactions that began before this time."
+)
 @click.option(
     "--until",
     metavar="TIME",
     help="Leave out interactions that began at this time or later.",
 )
-@click.option(
-    "--valid-from", metavar="TIME", help="First time of validation, with --split-by time."
-)
-@click.option("--test-from", metavar="TIME", help="First time of test, with --split-by time.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, help="Decides the split.  [1]")
+@click.option("--valid-from", metavar="TIME", help="With --split-by time: when validation begins.")
+@click.option("--test-from", metavar="TIME", help="With --split-by time: when testing begins.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, help="Seed of the split.  [1]")
 @click.option(
     "--on",
     "actions",
     multiple=True,
     metavar="PROBLEM=ACTION",
-    help="Keep, drop or refuse a problem, such as gaps=drop or all=refuse; may be repeated.",
+    help="What to do about a problem of the log: keep or drop what it concerns, or refuse the log; "
+    "such as gaps=drop or all=refuse. May be repeated.",
 )
-@click.option("--sessions", is_flag=True, help="Keep the interactions, not only their counts.")
+@click.option(
+    "--sessions",
+    is_flag=True,
+    help="Also store each interaction, not only counts per document and rank.",
+)
 @click.option(
     "--engine",
     type=click.Choice(["duckdb", "spark"]),
     default="duckdb",
     show_default=True,
-    help="What counts the log: duckdb here, or Spark where the log lives; then PATHS are its "
-    "tables, or files that it can read.",
+    help="Engine that reads and counts the log: duckdb on this machine, or Spark. With Spark, "
+    "PATHS are names of tables, or files that Spark can read.",
 )
-@click.option("--master", default="", metavar="URL", help="Spark's master.  [Spark's own choice]")
+@click.option(
+    "--master", default="", metavar="URL", help="Address of Spark's master.  [Spark's default]"
+)
 @click.option(
     "--emit-sql",
     type=click.Choice(["spark", "bigquery", "snowflake", "trino"]),
-    help="Print the query that counts the table PATHS there; --format counts reads its result.",
+    help="Only print the SQL query that counts the table PATHS in this engine; run it there, then "
+    "read its result with --format counts.",
 )
-@click.option("--memory", metavar="SIZE", default="", help="Memory limit.  [half of the machine's]")
+@click.option(
+    "--memory", metavar="SIZE", default="", help="Most memory to use, such as 4GB.  [half]"
+)
 @shared
 def command(
     paths: tuple[str, ...],
@@ -195,13 +210,17 @@ def command(
 ) -> None:
     """Import a click log: Parquet, CSV, TSV or JSON lines.
 
-    PATHS are files, possibly compressed (.gz), or folders of them, larger than memory if need be.
-    In the long form there is a row for each document shown, in the list form one for each
-    interaction. Columns with common names are found; name the others. What is wrong with the log
-    is counted, shown, and dropped, kept or refused. Without --data the log stands alone, and the
-    scorer 'table' can be trained on it; its interactions are split into training, validation and
-    test. With --data, the splits of the data set decide. Log files of this command (.h5) are
-    merged: counts add up.
+    PATHS are files, possibly compressed (.gz), or folders of files. They may be larger than memory.
+    By default a log has a row for each document shown; with --format list it has a row for each
+    interaction, which is one list shown for a query. cltr finds columns with common names; name the
+    others. It counts what is wrong with the log, and says what it did about it.
+
+    cltr splits the interactions into training, validation and test, so that a ranker can be judged
+    by clicks that it has not seen. If the data set of --data has training, validation and test
+    queries, as one with judgements has, the query of an interaction decides instead.
+
+    Without --data the log has no features, and the scorer 'table' can be trained on it. PATHS may
+    also be log files of this command (.h5): cltr merges them into one.
     """
     del verbose
     warn_about_plugins()

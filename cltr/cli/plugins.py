@@ -45,9 +45,10 @@ Examples:
 
 @click.group("plugins", cls=ShowByDefault, epilog=EXAMPLES)
 def command() -> None:
-    """Show installed plugins, or start a new one.
+    """Show installed plugins, or create a new one.
 
-    'cltr plugins' and 'cltr plugins NAME' are short for 'cltr plugins show'.
+    'cltr plugins' and 'cltr plugins NAME' are short for 'cltr plugins show' and 'cltr plugins show
+    NAME'.
     """
 
 
@@ -55,10 +56,11 @@ def command() -> None:
 @click.argument("name", required=False)
 @shared
 def show(name: str | None, as_json: bool, verbose: bool) -> None:
-    """Show what is installed, by whom, with which options.
+    """Show installed components with their packages, or the options of one.
 
-    With NAME, the options of that component or of all components of that package, or why that
-    package failed to load. --verbose adds the traceback of the failure.
+    NAME is a component, such as prpo, or a package, such as cltr-dr: then cltr shows the options,
+    or why the package failed to load. --verbose adds the traceback of the failure. The environment
+    variable CLTR_PLUGINS lists the packages to load; by default, all are loaded.
     """
     from cltr.cli.common.output import print_json
     from cltr.plugins import registry
@@ -92,13 +94,21 @@ Examples:
   cltr plugins new page-views --kind log-reader --out packages/page-views""",
 )
 @click.argument("name")
-@click.option("--kind", metavar="KIND", required=True, help=f"One of: {', '.join(KINDS)}.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder to write.  [cltr-NAME]")
+@click.option(
+    "--kind", metavar="KIND", required=True, help=f"Kind of component: {', '.join(KINDS)}."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="New folder to write.  [cltr-NAME]",
+)
 @shared
 def new(name: str, kind: str, out: Path | None, as_json: bool, verbose: bool) -> None:
-    """Write a package with one component that installs and passes its own tests.
+    """Create a plugin package with one component and its tests.
 
-    NAME is what users will type, such as my-reward; the package is called cltr-NAME.
+    NAME is what users will type, such as my-reward; the package is called cltr-NAME. It can be
+    installed as it is, and passes its tests.
     """
     del verbose
     from cltr.cli.common.output import print_json

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import shared, warn_about_plugins
+from cltr.cli.common.options import out_file, shared, warn_about_plugins
 
 
 @click.command(
@@ -21,44 +21,49 @@ Examples:
 @click.option(
     "--data",
     metavar="FILE",
-    help="Queries, documents and features: Parquet, CSV, TSV, JSON lines or a data set.  "
-    "[the run's own]",
+    help="Queries, documents and features to rank: a table (Parquet, CSV, TSV, JSON lines) or a "
+    "data set file.  [the data of the run]",
 )
 @click.option(
     "--production",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Production's scores, where the model or the serving rule needs them: a table of query, "
-    "document, score.",
+    help="Table with production's scores (columns query, document, score), if the run needs them.",
 )
 @click.option(
     "--requests",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A table of request and query: write the ranking that each request gets.",
+    help="Table with columns request and query: write the ranking that each request gets, new or "
+    "production, by the run's serving rule.",
+)
+@out_file(help="File to write: .parquet, .csv, .jsonl or .trec.", required=True)
+@click.option(
+    "--query-column",
+    default="",
+    metavar="NAME",
+    help="Column of the query or its id, in all tables that have it.  [found by common names]",
 )
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="File to write: .parquet, .csv, .jsonl or .trec.",
+    "--document-column",
+    default="",
+    metavar="NAME",
+    help="Column of the document's id, likewise.  [found by common names]",
 )
-@click.option("--query-column", default="", metavar="NAME", help="The query, or its id.")
-@click.option("--document-column", default="", metavar="NAME", help="The document's id.")
 @click.option(
     "--missing",
     type=click.Choice(["refuse", "zero"]),
     default="refuse",
     show_default=True,
-    help="Missing features: refuse them, or set them to 0.",
+    help="If a feature value is missing: refuse the table, or set the value to 0.",
 )
 @shared
 def command(run: Path, as_json: bool, verbose: bool, **options: Any) -> None:
-    """Score and rank queries with the model of a finished run.
+    """Score and rank queries with a trained run.
 
-    RUN is the folder that 'cltr train' wrote. Raw features are normalised as in training, and
-    columns are matched by name. The file gets a row for each document: query, document, rank,
-    score, and its expected DCG weight under the run's policy.
+    RUN is a folder from 'cltr train'. Give features as they were imported for training: cltr
+    matches columns by name and normalises them as in training. The file gets a row for each
+    document: query, document, rank, score, and its expected DCG weight under the run's policy.
     """
     del verbose
     warn_about_plugins()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cltr.cli.common.options import shared, warn_about_plugins
+from cltr.cli.common.options import out_file, shared, warn_about_plugins
 
 
 @click.command(
@@ -16,20 +16,16 @@ Examples:
   cltr report gate.json
   cltr report comparison""",
 )
-@click.argument("result", type=click.Path(path_type=Path), metavar="RUN|FILE|STUDY")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="HTML file to write.  [report.html in the folder, or FILE with .html]",
-)
+@click.argument("result", type=click.Path(path_type=Path), metavar="RUN|FILE|FOLDER")
+@out_file(help="HTML file to write.  [report.html in the folder; for a file, its name with .html]")
 @shared
 def command(result: Path, out: Path | None, as_json: bool, verbose: bool) -> None:
-    """Write one HTML page about a run, a gate or a study.
+    """Write an HTML page about a run, a gate or a comparison.
 
-    Takes a run folder, a file that 'cltr evaluate' or 'cltr gate' wrote with --out, or the folder
-    of 'cltr compare' or 'cltr reproduce'. The page shows the verdict, quality and risk, what
-    changes for users, and how it was made. It is one file, loads nothing and runs no script.
+    Give the folder of a run, the file that 'cltr evaluate' or 'cltr gate' wrote with --out, or the
+    folder of 'cltr compare' or 'cltr reproduce'. The page shows the verdict, quality and risk, what
+    changes for users, and how the result was made. It is one file that can be mailed: it loads
+    nothing and runs no script.
     """
     del verbose
     warn_about_plugins()

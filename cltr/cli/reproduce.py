@@ -21,33 +21,43 @@ Examples:
   cltr reproduce ingredients --data mq2008.h5
   cltr reproduce panel --data mq2008.h5 -m 'mine: prpo/dr estimator.clip=0.2'
 
-figure-1 clipped ratios; figure-2 IPS, DR, safe DR and PRPO; figure-3 sensitivity to clip and
-confidence; figure-4 adversarial users; ingredients: what start, exposure, gradients and the kept
-weights are worth; panel: what methods gain and lose under eight kinds of users. Where the data are
-Yahoo, MSLR or Istella, the paper's curves stand behind.""",
+\b
+figure-1     the clip of PRPO: a formula, drawn
+figure-2     IPS, DR, safe DR and PRPO
+figure-3     sensitivity to PRPO's clip and to safe DR's confidence
+figure-4     adversarial users
+ingredients  effect of start, exposure, gradients and choice of epoch
+panel        gains and losses of many methods under eight kinds of users
+
+On Yahoo, MSLR and Istella data, the paper's own curves are drawn behind.""",
 )
 @click.argument("figure", type=click.Choice(NAMES))
 @click.option(
     "--preset",
     type=click.Choice(["paper", "cltr"]),
-    help="paper: random start, counted exposure, REINFORCE, last epoch; cltr: start from "
+    help="paper: random start, counted exposure, REINFORCE gradients, last epoch. cltr: start at "
     "production, exact exposure and gradients, best epoch.  [paper; panel has none]",
 )
-@click.option("--data", default="demo", show_default=True, metavar="FILE", help="Data set.")
+@click.option(
+    "--data", default="demo", show_default=True, metavar="FILE", help="Data set file, or demo."
+)
 @click.option("--quick", is_flag=True, help="A coarse grid and few seeds: minutes, not hours.")
 @click.option(
     "-n",
     "--interactions",
     metavar="LIST",
-    help="Such as 1e2..1e9:9.  [1e2..1e9:25; panel 1e4,1e5,1e6]",
+    help="Numbers of training interactions, such as 1e2..1e9:9 for 9 numbers.  [1e2..1e9:25; panel "
+    "1e4,1e5,1e6]",
 )
-@click.option("--seeds", metavar="NUMBER", help="How many, or which: 1,2,7.  [10]")
+@click.option(
+    "--seeds", metavar="NUMBER", help="Number of seeds, or a list of seeds such as 1,2,7.  [10]"
+)
 @click.option(
     "-o",
     "assignments",
     multiple=True,
     metavar="ROLE.KEY=VALUE",
-    help="Change the preset, such as production.fraction=0.1; may be repeated.",
+    help="Change an option of the preset, such as production.fraction=0.1; may be repeated.",
 )
 @click.option(
     "-m",
@@ -57,11 +67,15 @@ Yahoo, MSLR or Istella, the paper's curves stand behind.""",
     metavar="METHOD",
     help="Also put this method into the panel, as with 'cltr compare'; may be repeated.",
 )
-@click.option("--ranks", metavar="LIST", help="Original ranks of figure-1.  [2,4,6,8]")
+@click.option(
+    "--ranks",
+    metavar="LIST",
+    help="figure-1: production ranks of the documents to draw.  [2,4,6,8]",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder.  [reproduction/FIGURE-PRESET, or reproduction/panel-DATA]",
+    help="Folder for the results.  [reproduction/FIGURE-PRESET, or reproduction/panel-DATA]",
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes.  [number of cores]")
 @cluster_option
@@ -81,11 +95,11 @@ def command(
     verbose: bool,
     **changes: Any,
 ) -> None:
-    """Make a figure of the paper, or the safety panel, on any data set.
+    """Reproduce a figure of the paper, or run the safety panel.
 
-    The paper's statements about a figure are judged by the numbers that come out. Runs in parallel
-    and can be interrupted: run the same command again to resume. The same cell has the same
-    numbers on all common processors, with any number of workers.
+    cltr makes the runs behind the figure on a data set of your choice, several at a time, draws the
+    figure, and checks the paper's statements about it against the results. To resume after an
+    interruption, run the same command again. The numbers do not depend on the number of workers.
     """
     del verbose
     warn_about_plugins()

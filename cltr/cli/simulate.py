@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import run_options, shared, warn_about_plugins
+from cltr.cli.common.options import out_file, run_options, shared, warn_about_plugins
 
 
 @click.command(
@@ -17,9 +17,16 @@ Examples:
   cltr simulate -n 1e5 --sessions --out sessions.h5
   cltr train --log log.h5""",
 )
-@run_options
-@click.option("--sessions", is_flag=True, help="Keep the interactions, not only their counts.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Log file to write.")
+@run_options(
+    click_model="How simulated users click, unless --users says otherwise.  [trust-bias]",
+    example="production.fraction=0.1",
+)
+@click.option(
+    "--sessions",
+    is_flag=True,
+    help="Also store each interaction, not only counts per document and rank.",
+)
+@out_file(help="Log file to write (.h5).", required=True)
 @shared
 def command(
     assignments: tuple[str, ...],
@@ -30,11 +37,11 @@ def command(
     verbose: bool,
     **flags: Any,
 ) -> None:
-    """Draw a click log of a production ranker and its users.
+    """Simulate the click log of a production ranker.
 
-    A production ranker is trained on 3 % of the training queries and shows its top documents to
-    simulated users. The file holds impressions and clicks per document and rank, whose size does
-    not depend on the number of interactions, and the production scores.
+    cltr trains a production ranker on the labels of 3 % of the training queries, shows its rankings
+    to simulated users, and writes a log file with impressions and clicks per document and rank, and
+    production's scores. The size of the file does not depend on the number of interactions.
     """
     del verbose
     warn_about_plugins()

@@ -18,48 +18,77 @@ Examples:
   cltr train --users adversarial -o estimator.clip=1 -o estimator.rollback=1
   cltr train --config runs/try/run.toml""",
 )
-@click.option("--estimator", metavar="NAME", help="Objective to maximise.  [prpo]")
+@click.option(
+    "--estimator",
+    metavar="NAME",
+    help="Objective to maximise; 'cltr plugins' lists the names of all components.  [prpo]",
+)
 @click.option("--reward", metavar="NAME", help="How clicks become relevance estimates.  [dr]")
 @click.option("--ranker", metavar="NAME", help="Gradient method.  [exact]")
-@run_options
-@click.option("--log", metavar="FILE", help="Train on this log instead of simulating clicks.")
+@run_options(
+    click_model="Click model that the estimates assume; 'auto' fits one to the clicks.  [auto with "
+    "--log, else trust-bias]",
+    example="estimator.clip=100/N",
+)
+@click.option(
+    "--log",
+    metavar="FILE",
+    help="Train on this log file from 'cltr ingest' instead of simulating clicks.",
+)
 @click.option(
     "--production",
     "production_scores",
     metavar="FILE",
-    help="Production's scores (query, document, score), where the log does not hold them.",
+    help="Table with production's scores (columns query, document, score), if the log does not "
+    "have them.",
 )
-@click.option("--metric", metavar="NAME", help="Weights of ranks in training.  [dcg]")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="Metric that training maximises: dcg, clicks, precision or reciprocal-rank.  [dcg]",
+)
 @click.option(
     "--init",
     type=click.Choice(["production", "random"]),
-    help="Where training starts.  [production]",
+    help="Start training at the production ranker, or from random weights.  [production]",
 )
 @click.option(
     "--exposure",
     type=click.Choice(["auto", "exact", "logged", "counted"]),
-    help="Logging exposure from production's scores, logged propensities or counts.  [auto]",
+    help="How to know how often production shows a document: exact (from its scores), logged (from "
+    "propensities in the log) or counted (from impressions); auto takes the first that the log "
+    "supports.  [auto]",
 )
 @click.option(
     "--on-doubt",
     type=click.Choice(["stay", "bound", "ignore"]),
-    help="If a health check of the clicks fails: stay with production, bound the policy to a "
-    "narrow band, or ignore it.  [stay]",
+    help="If a health check of the clicks fails: stay with production, bound the new ranker to a "
+    "narrow band around production, or ignore the check.  [stay]",
 )
 @click.option(
     "--standardize/--no-standardize",
     default=None,
-    help="Models standardise their inputs.  [unless the data set is normalised]",
+    help="Let the model standardise its input features.  [yes, unless the data set is normalised]",
 )
 @click.option(
     "--skyline/--no-skyline",
     default=None,
-    help="Also train a reference ranker on the true labels.  [yes]",
+    help="Also train a reference ranker on the true labels, if there are any.  [yes]",
 )
-@click.option("--report/--no-report", default=True, help="Also write report.html.  [yes]")
-@click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [runs/NNN-...]")
 @click.option(
-    "--resume", type=click.Path(path_type=Path), metavar="RUN", help="Resume an interrupted run."
+    "--report/--no-report", default=True, help="Also write report.html into the run folder.  [yes]"
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Folder for the run; it must not hold a run already.  [runs/NNN-...]",
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Resume the interrupted run in this folder.",
 )
 @shared
 def command(
@@ -73,9 +102,11 @@ def command(
 ) -> None:
     """Learn a ranker from clicks.
 
-    Without --data it uses the embedded demo data. A production ranker is trained on 3 % of the
-    training queries, users click on what it shows, the estimator learns from these clicks, and the
-    result stands beside production and the skyline, with what could go wrong at worst.
+    With --log, cltr trains on a click log. Without it, cltr simulates everything: it trains a
+    production ranker on 3 % of the training queries, shows its rankings to simulated users, and
+    learns from their clicks. The result compares the new ranker with production, says how much
+    worse it could be at worst, and ends with a verdict: deploy, canary, hold or reject. All files
+    of the run are kept in a folder.
     """
     del verbose
     warn_about_plugins()

@@ -55,8 +55,8 @@ class ModelChoice:
             reasons = "; ".join(dict.fromkeys(one.reason for one in self.candidates))
             return [f"No click model could be fitted ({tried}): {reasons}."]
         told = (
-            f"The click model '{self.model.name}' was fitted to {self.n_interactions:,} training "
-            f"interactions and chosen among {tried} by held-out clicks."
+            f"The click model '{self.model.name}' was chosen among {tried} by held-out clicks, and "
+            f"then fitted to all {self.n_interactions:,} interactions of the training part."
         )
         return [told, *self._comparison()]
 

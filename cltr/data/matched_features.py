@@ -16,7 +16,7 @@ from cltr.data.shards import is_sharded
 from cltr.errors import DataError, UsageError
 from cltr.files.frames import arrow_table
 from cltr.files.storage import is_hdf5
-from cltr.files.table_columns import KNOWN
+from cltr.files.table_columns import FURTHER, KNOWN
 from cltr.files.table_files import columns_of, plain_errors, select_files, workspace
 from cltr.options import did_you_mean
 from cltr.types import Dataset, Integers
@@ -100,7 +100,8 @@ def _columns(source: Any) -> tuple[list[str], str]:
 
 def _has_a_role(name: str) -> bool:
     """Whether a column is a query, document, label or split by its name."""
-    return any(name.lower() in KNOWN[role] for role in _NO_FEATURES)
+    word = name.lower()
+    return any(word in (*KNOWN[role], *FURTHER.get(role, ())) for role in _NO_FEATURES)
 
 
 def _wanted(

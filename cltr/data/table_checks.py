@@ -139,7 +139,11 @@ class TableChecks:
         condition, what, advice = (
             (_infinite(first), "infinite or too large for 32 bits", "expected at most 3.4e38")
             if infinite
-            else (_missing(first), "missing", "fill them, or say --missing zero or --missing mean")
+            else (
+                _missing(first),
+                "missing",
+                "fill them in, or say --missing zero to take them as 0",
+            )
         )
         n = counts[2 * first + bool(infinite)]
         others = [names[i] for i in wrong[1:]]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cltr.evaluation.verdict import BUDGET, LEVELS, Verdict, canary_share
+from cltr.looks import signed
 
 SMALLEST_SHARE = 1e-6
 """Share of the requests below which a canary shows nothing."""
@@ -41,12 +42,19 @@ class Gain:
         """With all numbers."""
         bounds = "no bounds"
         if self.low is not None and self.high is not None:
-            bounds = f"bounds {self.low:+.4f} and {self.high:+.4f}, each at {self.confidence:.1%}"
+            bounds = (
+                f"lower bound {signed(self.low)}, upper bound {signed(self.high)}, {self._level()}"
+            )
         why = f": {self.no_bound_because}" if self.no_bound_because else ""
         return (
-            f"estimated gain {self.value:+.4f} DCG a request ({bounds}{why}; {self._errors()}"
+            f"estimated gain {signed(self.value)} DCG a request ({bounds}{why}; {self._errors()}"
             f"{self.n_interactions:,} held-out interactions)"
         )
+
+    def _level(self) -> str:
+        """Each bound alone, and both together, which may fail twice as often."""
+        both = 2 * self.confidence - 1
+        return f"each with {_percent(self.confidence)} confidence, both with {_percent(both)}"
 
     def _errors(self) -> str:
         """For both targets, where both are known."""
@@ -200,6 +208,16 @@ def _rounded(number: int) -> int:
     """To two digits: it is a rough number."""
     digits = max(0, len(str(number)) - 2)
     return int(round(number, -digits))
+
+
+def _percent(share: float) -> str:
+    """A share in percent.
+
+    Example:
+        >>> _percent(0.975), _percent(2 * 0.95 - 1)
+        ('97.5 %', '90 %')
+    """
+    return f"{100 * share:.4g} %"
 
 
 def _points(share: float) -> str:

@@ -18,6 +18,7 @@ from cltr.experiment.seeds import seed_for
 from cltr.health.checkup import examine, no_model
 from cltr.health.outcome import HealthCheck
 from cltr.interfaces import ClickModel
+from cltr.looks import PARTS_IN_WORDS
 from cltr.options import Choice
 from cltr.plugins import registry
 from cltr.types import Affine, ClickData, ClickStatistics, Floats, Rewards
@@ -79,8 +80,9 @@ class FoldMaker:
             self.notes += choice.sentences
         else:
             self.notes.append(
-                f"It was fitted again to {statistics.n_interactions:,} interactions of another "
-                "part, to judge the training part by."
+                f"The click model was also fitted to the {statistics.n_interactions:,} "
+                f"interactions of the {PARTS_IN_WORDS[split]} part, so that clicks of the training "
+                "part can judge too."
             )
 
     def fold(self, fit: str, held_out: str) -> Fold:
@@ -110,7 +112,9 @@ class FoldMaker:
         try:
             self.model(fit)
         except DataError:
-            self.notes.append("So the clicks of the training part do not judge.")
+            self.notes.append(
+                "So the clicks of the training part are not used to judge the candidate."
+            )
             return False
         return True
 

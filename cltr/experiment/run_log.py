@@ -204,8 +204,8 @@ def _notes(
 
 def _assumed(click_model: ClickModel, part: ClickStatistics, path: Path) -> str:
     wrong = contradiction(click_model, part.impressions.sum(0), part.clicks.sum(0))
-    return f"clicks follow the click model '{click_model.name}'" + (
-        f". They contradict it: {wrong}. Fit one: cltr fit --log {path}" if wrong else ""
+    return f"the estimates assume that clicks follow the click model '{click_model.name}'" + (
+        f". The clicks contradict it: {wrong}. Fit one: cltr fit --log {path}" if wrong else ""
     )
 
 

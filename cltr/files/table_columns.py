@@ -1,6 +1,6 @@
 """The columns of a table, asked for by what they mean."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from cltr.errors import DataError
 from cltr.options import Options, did_you_mean
@@ -23,9 +23,16 @@ KNOWN = {
     "share": ("share",),
     "request": ("request", "request_id", "session", "session_id"),
 }
-"""Names of columns that are understood without being told, by what they mean."""
-
-
+"""Common names of columns, by what they mean."""
+FURTHER = {
+    "query": ("query_text", "search_query", "search_term", "search_terms", "term", "keywords"),
+    "document": ("sku", "product", "product_id", "asin", "listing_id", "article_id", "result_id"),
+    "position": ("slot", "pos", "result_position", "display_position", "result_rank"),
+    "click": ("is_click", "is_clicked", "was_clicked", "has_click"),
+    "score": ("production_score", "model_score", "ranker_score", "ranking_score"),
+    "session": ("request_id", "search_request_id", "visit_id"),
+}
+"""Less common names, which count only where a table has none of the common ones."""
 MOST_NAMES = 20
 """Columns that a message names."""
 
@@ -36,6 +43,14 @@ class TableColumns:
     def __init__(
         self, columns: Mapping[str, str], options: Options, *, where: str, flags: bool = True
     ) -> None:
+        """Columns of one table.
+
+        Args:
+            columns: their types by name.
+            options: says which column has which role, in fields such as ``query_column``.
+            where: what messages call the table.
+            flags: whether the user can name columns of this table with flags.
+        """
         self.types = columns
         self._options, self._where = options, where
         self._flags = flags
@@ -50,20 +65,26 @@ class TableColumns:
             return None
         if given:
             return self.named(given, flag)
-        found = self.known(role)
+        found = self.known(role) or self._with_name(FURTHER.get(role, ()))
         if len(found) == 1:
             return found[0]
-        several = f"{' and '.join(found)} could be it" if found else "none is known by its name"
-        if not self._flags:
-            raise DataError(
-                f"{self._where}: which column is the {role}? {several} among {self._listed()}; "
-                f"call it '{KNOWN[role][0]}'"
-            )
         raise DataError(
-            f"{self._where}: which column is the {role}? {several} among "
-            f"{self._listed()}; name it with {flag}"
-            + ("" if required else f", or say {flag} {NONE}")
+            f"{self._where}: which column is the {role}? {self._unclear(role, found)}; "
+            + self._advice(role, required=required)
         )
+
+    def _unclear(self, role: str, found: list[str]) -> str:
+        """Why no column was chosen."""
+        if found:
+            return f"{' and '.join(found)} could be it"
+        names = ", ".join((*KNOWN.get(role, ()), *FURTHER.get(role, ())))
+        return f"no column has a name that cltr knows ({names}); there are {self._listed()}"
+
+    def _advice(self, role: str, *, required: bool) -> str:
+        flag = f"--{role}-column"
+        if not self._flags:
+            return f"rename the column to '{KNOWN[role][0]}'"
+        return f"name it with {flag}" + ("" if required else f", or say {flag} {NONE}")
 
     def _listed(self) -> str:
         """Names of the columns, the first few of many."""
@@ -72,7 +93,10 @@ class TableColumns:
 
     def known(self, role: str) -> list[str]:
         """Columns with a common name for a role."""
-        return [name for name in self.types if name.lower() in KNOWN.get(role, ())]
+        return self._with_name(KNOWN.get(role, ()))
+
+    def _with_name(self, names: Collection[str]) -> list[str]:
+        return [name for name in self.types if name.lower() in names]
 
     def named(self, name: str, flag: str) -> str:
         """A column that must be there."""

@@ -232,13 +232,19 @@ def count(
     """Count a log, on a data set's documents or on lists of its own."""
     offered = offer_candidates(tally)
     if source.production is not None:
-        create_scores(tally.connection, source.production)
+        create_scores(tally.connection, source.production, named=_named(source.reader))
         offered = True
     if dataset is None:
         return count_alone(tally, name=name, offered=offered)
     found = count_on(tally, dataset)
     check_matches(tally, dataset, found)
     return found
+
+
+def _named(reader: LogReader) -> dict[str, str]:
+    """Columns of the log that the user named; a file with scores may use the same names."""
+    keys = ("query_column", "document_column", "score_column")
+    return {key: name for key in keys if (name := getattr(reader.options, key, ""))}
 
 
 def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: Assembled) -> LogFile:

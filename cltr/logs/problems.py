@@ -188,6 +188,8 @@ class Problems:
         told = f"{self.where}: {problem.what} ({count:,}{share} {problem.unit}{such}); "
         if f"--on {name}=" in hint:
             return told + hint
+        if count == of and other[0] == DROP:  # nothing would be left
+            return told + (hint or "these are all that there are, so the log cannot be used")
         return told + (f"{hint}; or " if hint else "") + f"say --on {name}={other[0]}"
 
     def table(self) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Production's scores from a file: a row for each query and document, or a TREC run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ScoreColumns(Options):
-    """Found by their common names."""
+    """Names of columns; those that are not given are found by their common names."""
 
     query_column: str = Field("", description="the query, or its id.")
     document_column: str = Field("", description="the document's id.")
@@ -28,13 +28,21 @@ class ScoreColumns(Options):
     position_column: str = Field("", description="its rank, from 1.")
 
 
-def create_scores(connection: "Connection", path: Path, *, ranks: bool = False) -> bool:
+def create_scores(
+    connection: "Connection",
+    path: Path,
+    *,
+    ranks: bool = False,
+    named: Mapping[str, str] | None = None,
+) -> bool:
     """A table ``production`` with ``query``, ``document`` and ``score`` from a file.
 
     Args:
         connection: where the table is made.
         path: the file.
         ranks: whether ranks will do where there are no scores; the score is then minus the rank.
+        named: names that the user gave to columns of the data or the log, such as
+            ``document_column``; a column of the file that has such a name is taken for it.
 
     Returns:
         Whether the scores were made of ranks.
@@ -45,9 +53,7 @@ def create_scores(connection: "Connection", path: Path, *, ranks: bool = False) 
             table = "SELECT * FROM trec_run"
         else:
             table = select_files(connection, [path])
-        columns = TableColumns(
-            columns_of(connection, table), ScoreColumns(), where=str(path), flags=False
-        )
+        columns = _ScoreFile(columns_of(connection, table), named, where=str(path))
         ranked = ranks and not columns.known("score") and bool(columns.known("position"))
         roles = ("query", "document", "position" if ranked else "score")
         query, document, number = (quoted(columns.find(role) or "") for role in roles)
@@ -74,10 +80,32 @@ def create_scores(connection: "Connection", path: Path, *, ranks: bool = False) 
     return ranked
 
 
-def read_scores(path: Path, dataset: Dataset) -> Floats:
-    """Production's score of every document of a data set, ``[docs]``."""
+class _ScoreFile(TableColumns):
+    """The columns of a file with scores."""
+
+    def __init__(
+        self, types: Mapping[str, str], named: Mapping[str, str] | None, *, where: str
+    ) -> None:
+        given = {key: name for key, name in (named or {}).items() if name in types}
+        super().__init__(types, ScoreColumns.model_validate(given), where=where, flags=False)
+        self._named = named or {}
+
+    def _advice(self, role: str, *, required: bool) -> str:
+        given = self._named.get(f"{role}_column")
+        told = super()._advice(role, required=required)
+        return f"{told}, or to '{given}' as --{role}-column says" if given else told
+
+
+def read_scores(path: Path, dataset: Dataset, *, named: Mapping[str, str] | None = None) -> Floats:
+    """Production's score of every document of a data set, ``[docs]``.
+
+    Args:
+        path: the file.
+        dataset: the documents.
+        named: as of :func:`create_scores`.
+    """
     with workspace() as connection:
-        create_scores(connection, path)
+        create_scores(connection, path, named=named)
         return match_scores(connection, path, dataset)
 
 

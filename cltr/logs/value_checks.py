@@ -90,7 +90,7 @@ def _check_clicks(tally: "Tally", values: Values) -> None:
         values.unclear,
         of=values.total,
         example=lambda: _example(tally, f"state = {UNKNOWN}"),
-        hint=lambda: _empty_clicks(tally),
+        hint=lambda: _unclear_clicks(tally),
     )
     many = f"state = {CLICKS}"
     found("repeated-clicks", values.repeated, example=lambda: _example(tally, many))
@@ -98,13 +98,15 @@ def _check_clicks(tally: "Tally", values: Values) -> None:
         found("only-clicks", values.taken_clicks, of=values.taken)
 
 
-def _empty_clicks(tally: "Tally") -> str:
-    """What empty clicks seem to mean."""
+def _unclear_clicks(tally: "Tally") -> str:
+    """What clicks that are neither yes nor no seem to mean."""
     state = click_state("click", tally.columns["click"])
     empty, no = tally.row(
         f"SELECT count_if(click IS NULL OR trim(click::VARCHAR) = ''), count_if(NOT {CLICKED} "
         f"AND state <> {UNKNOWN}) FROM (SELECT click, {state} AS state FROM raw)"
     )
+    if not empty and not no:
+        return "no row has a click that can be read, so name another column with --click-column"
     if not empty:
         return ""
     if no:

@@ -66,7 +66,21 @@ def call(
         ours = isinstance(error, CltrError | MemoryError) and not isinstance(error, NotFiniteError)
         if ours or origin is None or origin.provider.distribution == CORE:
             raise
-        raise origin.fault(f"{what} failed: {one_line(error)}") from error
+        raise origin.fault(
+            f"{what} failed: {_numpy_on_tensor(error, what) or one_line(error)}"
+        ) from error
+
+
+def _numpy_on_tensor(error: Exception, what: str) -> str:
+    """What to do where numpy was given a tensor; empty if the error is another one."""
+    if "numpy() on Tensor that requires grad" not in str(error):
+        return ""
+    slope = "slope" if what == "gain" else f"{what}_slope"
+    return (
+        f"it gives a torch tensor to a numpy function. cltr calls {what} with tensors to find its "
+        f"slope: use operators and methods that arrays and tensors share (** or .clip, not np.log),"
+        f" or define {slope}"
+    )
 
 
 def one_line(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cltr.looks import DECISIONS, OUTCOMES
+from cltr.looks import DECISIONS, OUTCOMES, signed
 
 BOUNDS = {
     "betting": "lower bounds by betting and by smoothing hold at every number of interactions",
@@ -34,7 +34,7 @@ def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     yield from _independence(result["independent"])
     yield from _health(result["checks"])
     for assumption in result["assumptions"]:
-        yield Text(f"assumed: {assumption}", style="dim")
+        yield Text(f"note: {assumption}", style="dim")
 
 
 def _independence(found: Mapping[str, Any]) -> Iterator[Text]:
@@ -81,10 +81,10 @@ def _estimates(one: Mapping[str, Any], result: Mapping[str, Any]) -> Table:
         table.add_row(
             row["estimator"],
             f"{row['value']:.4f}",
-            f"{row['difference']:+.4f}",
+            signed(row["difference"]),
             _number(row["error"]),
             _number(row["query_error"]),
-            "none" if row["low"] is None else f"{row['low']:+.4f} ({row['bound']})",
+            "none" if row["low"] is None else f"{signed(row['low'])} ({row['bound']})",
         )
     return table
 
@@ -148,4 +148,4 @@ def verdict_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         yield Text(note, style="yellow")
     yield from _independence(result["independent"])
     for assumption in result["assumptions"]:
-        yield Text(f"assumed: {assumption}", style="dim")
+        yield Text(f"note: {assumption}", style="dim")

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from cltr.checks.findings import Finding
 from cltr.checks.log_check import LogVerdicts
+from cltr.looks import PARTS_IN_WORDS
 
 
 def ingested_tables(report: Mapping[str, Any]) -> Iterator[Table | Text]:
@@ -24,6 +25,7 @@ def ingested_tables(report: Mapping[str, Any]) -> Iterator[Table | Text]:
     )
     yield rank_table(report["impressions_by_rank"], report["click_rate"])
     yield problem_table(report["problems"])
+    yield Text(_production_known(report))
     for note in report["notes"]:
         yield Text(f"note: {note}")
     yield Text(f"next: cltr check {report['log']}", "dim")
@@ -41,18 +43,25 @@ def log_tables(summary: Mapping[str, Any]) -> Iterator[Table | Text]:
         yield problem_table(summary["problems"])
 
 
-PARTS = {"train": "training", "valid": "validation", "test": "test"}
-
-
 def _interactions(counts: Mapping[str, int]) -> str:
     """How many interactions each part of a log has, in words."""
-    return f"{_listed(f'{count:,} {PARTS[part]}' for part, count in counts.items())} interactions"
+    told = _listed(f"{count:,} {PARTS_IN_WORDS[part]}" for part, count in counts.items())
+    return f"{told} interactions"
 
 
 def _listed(words: Iterable[str]) -> str:
     """``a, b and c``."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def _production_known(report: Mapping[str, Any]) -> str:
+    """What the log says of the ranker that served it."""
+    if report["scores"]:
+        return "The log has production's score of every document."
+    if report["propensities"]:
+        return "The log has production's propensities, and no production scores."
+    return "The log has no production scores (--production, --score-column)."
 
 
 def rank_table(impressions: list[int], rates: list[float]) -> Table:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cltr.looks import SPLITS_IN_WORDS, label
+from cltr.looks import SPLITS_IN_WORDS, label, signed
 from cltr.report.health_tables import health_lines, verdict_line
 
 ALWAYS = {"ndcg", "dcg", "precision", "recall", "mrr", "average_rank"}
@@ -53,7 +53,7 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     yield _certificate(result)
     yield from _certificate_notes(result)
     for assumption in result.get("assumptions", ()):
-        yield Text(f"assumed: {assumption}", style="dim")
+        yield Text(f"note: {assumption}", style="dim")
     yield Text(f"run: {result['run']}", style="dim")
     yield from verdict_line(result)
 
@@ -206,7 +206,8 @@ def _unsupported(found: dict[str, Any]) -> Iterator[Text]:
 
 
 def _change(value: float, base: float) -> str:
-    return f"{value - base:+.4f} ({(value / base - 1):+.1%})" if base else f"{value - base:+.4f}"
+    change = signed(value - base)
+    return f"{change} ({(value / base - 1):+.1%})" if base else change
 
 
 def _certified_splits(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

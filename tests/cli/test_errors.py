@@ -213,7 +213,7 @@ def test_a_folder_with_a_run_is_not_overwritten(refused, train):
 
 
 def test_no_run_no_resumption(refused):
-    assert refused("train", "--resume", "none", code=1).startswith("none: not a run folder")
+    assert refused("train", "--resume", "none", code=1).startswith("none: no such folder")
 
 
 def test_a_run_folder_that_is_a_file(refused, here):

@@ -60,7 +60,18 @@ def test_people_are_told_of_the_blend(cltr, run):
 
 
 def test_no_run_no_verdict(refused, here):
-    assert refused("evaluate", "none", code=1) == "none: not a run folder: it has no run.toml"
+    line = "none: no such folder; give a run folder that 'cltr train' wrote"
+    assert refused("evaluate", "none", code=1) == line
+    (here / "empty").mkdir()
+    assert refused("evaluate", "empty", code=1) == "empty: not a run folder: it has no run.toml"
+
+
+def test_a_table_needs_a_log(refused, here):
+    (here / "good.csv").write_text("query,document,score\n")
+    line = ": is not a run folder, so only the clicks of a log can judge it; give the log that "
+    for word in ("good.csv", "production"):
+        told = refused("evaluate", word, code=2)
+        assert told == f"{word}{line}production served with --log LOG"
 
 
 def test_a_run_without_a_result(refused, run, here):

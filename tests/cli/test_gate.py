@@ -50,7 +50,7 @@ def test_production_is_as_good_as_production(cltr, log):
 
 def test_a_click_model_is_fitted_unless_one_is_named(cltr, log):
     found = result(cltr("gate", "production", "--log", "log.h5", "--json"))
-    assert any("was fitted to" in sentence for sentence in found["assumptions"])
+    assert any("then fitted to all" in sentence for sentence in found["assumptions"])
 
 
 def test_a_bad_candidate_is_not_deployed(cltr, log, scores):
@@ -120,6 +120,9 @@ def test_counts_alone_will_do(cltr, here, scores):
         (["evaluate", "run", "--serve", "sorted"], 2, "--serve needs --log"),
         (["evaluate", "run", "--log", "l.h5", "--ties", "order"], 2, "--ties judges a run without"),
         (["gate", "production", *JUDGING, "--max-loss", "much"], 2, "Invalid value"),
+        (["gate", "production", "--confidence", "95"], 2, "between 0.5 and 1; for 95 % say 0.95"),
+        (["gate", "production", "--confidence", "0.2"], 2, "'0.2' does not lie between 0.5 and 1"),
+        (["gate", "production", "--confidence", "high"], 2, "is not a number such as 0.95"),
     ],
 )
 def test_what_cannot_be_judged(refused, log, words, code, line):

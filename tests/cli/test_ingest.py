@@ -111,7 +111,7 @@ def test_a_log_trains_from_start_to_end(cltr, here, train):
     # The test part lies on the same lists, and a certificate looks at lists only.
     assert result["certificate"]["test"] == result["certificate"]["train"]
     shown = cltr("evaluate", "run").stdout
-    assert "Estimated from" in shown and "assumed: exposure is counted" in shown
+    assert "Estimated from" in shown and "note: exposure is counted" in shown
     again = json.loads(cltr("evaluate", "run", "--json").stdout)
     assert again["off_policy"] == result["off_policy"]
     assert again["certificate"] == result["certificate"]
@@ -206,3 +206,59 @@ def test_a_ten_rank_log_trains_on_ten_ranks(cltr, here):
     assert not (here / "b").exists()
     five = json.loads(cltr("train", *words, "--click-model", "trust-bias", "--out", "c").stdout)
     assert "the run is about the first 5 of the log's 10 ranks" in five["assumptions"]
+
+
+def rename(path, **names):
+    """Give columns of a CSV file other names."""
+    head, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([",".join(names.get(n, n) for n in head.split(",")), *rows]))
+
+
+def scores_of(table):
+    pairs = sorted({(row["query"], row["doc"]) for row in table})
+    lines = [f"{query},{document},{n}" for n, (query, document) in enumerate(pairs)]
+    return "\n".join(["query,doc,score", *lines])
+
+
+def test_named_columns_are_those_of_the_score_file_too(cltr, here):
+    write_csv(here / "log.csv", LOG)
+    (here / "scores.csv").write_text(scores_of(LOG))
+    rename(here / "log.csv", doc="thing", query="wish")
+    rename(here / "scores.csv", doc="thing", query="wish")
+    named = ["--document-column", "thing", "--query-column", "wish"]
+    done = cltr("ingest", "log.csv", *named, "--production", "scores.csv", "--out", "log.h5")
+    assert done.exit_code == 0, done.stderr
+    assert "The log has production's score of every document." in done.stdout
+    (here / "common.csv").write_text(scores_of(LOG))  # common names do as well
+    done = cltr("ingest", "log.csv", *named, "--production", "common.csv", "--out", "other.h5")
+    assert done.exit_code == 0, done.stderr
+
+
+def test_a_score_file_with_other_columns_says_how_to_rename_them(refused, here):
+    write_csv(here / "log.csv", LOG)
+    (here / "scores.csv").write_text(scores_of(LOG))
+    rename(here / "log.csv", doc="thing")
+    rename(here / "scores.csv", doc="what")
+    words = ["log.csv", "--document-column", "thing", "--production", "scores.csv"]
+    line = refused("ingest", *words, "--out", "log.h5", code=1)
+    assert line.startswith("scores.csv: which column is the document?")
+    assert line.endswith("rename the column to 'document', or to 'thing' as --document-column says")
+
+
+def test_an_existing_file_is_replaced_and_that_is_said(cltr, here):
+    write_csv(here / "log.csv", LOG)
+    first = cltr("ingest", "log.csv", "--out", "log.h5")
+    assert "Note:" not in first.stderr
+    assert "The log has no production scores (--production, --score-column)." in first.stdout
+    again = cltr("ingest", "log.csv", "--out", "log.h5", "--top-k", "2", "--json")
+    note = "Note: log.h5 exists; it is replaced when the new file is complete (--out).\n"
+    assert again.stderr.startswith(note)
+    assert json.loads(again.stdout)["top_k"] == 2
+
+
+def test_a_column_without_clicks_is_not_dropped(refused, here):
+    write_csv(here / "log.csv", LOG)
+    line = refused("ingest", "log.csv", "--click-column", "doc", "--out", "log.h5", code=1)
+    assert line.endswith(
+        "; no row has a click that can be read, so name another column with --click-column"
+    )

@@ -88,6 +88,11 @@ FAULTS = {
         "(gain|slope) must be .* not finite",
     ),
     "gain a sum": (estimator(GAIN + "(weights * rewards).sum()"), "estimator", "gain must be"),
+    "gain by numpy alone": (
+        estimator(GAIN + "rewards * np.log(weights + 1)"),
+        "estimator",
+        "gain failed: it gives a torch tensor to a numpy function.* or define slope$",
+    ),
     "gain raises": (estimator(GAIN + "weights @ 'x'"), "estimator", "gain failed: "),
     "penalty NaN": (
         estimator(PENALTY.format(penalty="float('nan')", slope="0.0"), "Penalised"),

@@ -39,7 +39,9 @@ def test_a_log_is_corrected_by_a_fitted_click_model(cltr, demo):
     assert cltr("simulate", "--users", "pbm", "-n", "20000", "--out", "log.h5").exit_code == 0
     result = run(cltr, "train", "--log", "log.h5", *QUICK[2:], "--out", "run")
     assert result["click_model"].endswith(", fitted to these clicks")
-    assert "was fitted to 20,000 training interactions" in result["click_model_notes"][0]
+    assert (
+        "fitted to all 20,000 interactions of the training part" in result["click_model_notes"][0]
+    )
     assert (demo / "run" / "click-model.h5").exists()
     again = run(cltr, "evaluate", "run")
     assert again["metrics"]["policy"] == result["metrics"]["policy"]

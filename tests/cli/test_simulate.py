@@ -104,3 +104,9 @@ def test_a_full_disk(cltr, refused, disk_of, sessions):
     with disk_of(4000):
         line = refused(*words, "--out", "log.h5", code=1)
     assert line.startswith("log.h5: cannot be written: file too large; nothing was kept")
+
+
+def test_help_names_options_that_simulate_has(cltr):
+    shown = cltr("simulate", "--help").stdout
+    assert "production.fraction=0.1" in shown
+    assert "estimator" not in shown and "on a log" not in shown

@@ -322,7 +322,7 @@ REFUSED = {
     "missing": ({"x": [0, None, 0, 0, 0]}, "values of feature 'x' are missing"),
     "missing in two": (
         {"x": [0, None, 0, 0, 0], "n": [0, 0, np.nan, 0, 0]},
-        "so are values of 'n'; fill them, or say --missing zero or --missing mean",
+        "so are values of 'n'; fill them in, or say --missing zero to take them as 0",
     ),
     "twice": ({"document": list("bbcab")}, "document 'b' comes 2 times for query 'red shoes'"),
     "no query": ({"query": ["a", None, "b", "b", "b"]}, "1 of 6 rows have no query, the first of"),

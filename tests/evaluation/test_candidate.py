@@ -133,7 +133,10 @@ def test_production_as_a_candidate_changes_nothing():
             [{"query": "0", "document": "d", "score": s} for s in (1, 2)],
             "two different scores",
         ),
-        ([{"query": "0", "document": "d"}], "which column is the score.*; call it 'score'"),
+        (
+            [{"query": "0", "document": "d"}],
+            "which column is the score.*; rename the column to 'score'",
+        ),
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path, table, words):

@@ -79,3 +79,17 @@ def test_both_errors_are_told_where_they_differ():
         in replace(UNSURE, query_error=0.1).sentence()
     )
     assert "standard error" not in UNSURE.sentence()
+
+
+def test_each_bound_and_both_together_have_their_confidence():
+    told = BETTER.sentence()
+    assert "lower bound +0.0500, upper bound +0.1500, each with 95 % confidence" in told
+    assert "both with 90 %" in told
+    of_an_interval = Gain(0.1, 0.02, 0.05, 0.15, 0.975, 1000).sentence()
+    assert "each with 97.5 % confidence, both with 95 %" in of_an_interval
+
+
+def test_nothing_has_no_sign():
+    told = Gain(0.0, 0.0, 0.0, -0.0, 0.95, 1000).sentence()
+    assert told.startswith("estimated gain 0.0000 DCG a request (lower bound 0.0000, upper bound 0")
+    assert "-0" not in told and "+0" not in told

@@ -151,7 +151,7 @@ def test_a_click_model_that_clicks_contradict_is_told(tmp_path):
     path = stored(tmp_path / "log.h5")
     values = {"click_model": {"name": "trust-bias"}, "training": {"epochs": 1}}
     result = train_run.train(config(path, **values), out=tmp_path / "run")
-    assert any("They contradict it" in line for line in result["assumptions"])
+    assert any("The clicks contradict it" in line for line in result["assumptions"])
 
 
 def test_production_scores_may_come_from_a_file(tmp_path):

@@ -76,7 +76,10 @@ def test_what_columns_are_missing_is_said(tmp_path):
     assert "has no column 'qery' (--query-column)" in refusal(named, path)
     assert "Did you mean 'query'?" in refusal(named, path)
     path.write_text("session,query,doc,position\n")
-    assert "which column is the click? none is known by its name" in refusal(LongReader(), path)
+    assert (
+        "which column is the click? no column has a name that cltr knows (click, clicked"
+        in refusal(LongReader(), path)
+    )
 
 
 def test_single_impressions_have_no_sessions(tmp_path):

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from cltr.cli.common.options import Count
+from cltr.cli.common.options import Confidence, Count, out_file
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,11 +24,9 @@ def candidate_options_with_log(command: Command) -> Command:
 def save_options(command: Command) -> Command:
     """Where the result and its page go."""
     command = click.option(
-        "--report/--no-report", default=True, help="With --out, also write the page.  [yes]"
+        "--report/--no-report", default=True, help="With --out, also write the HTML page.  [yes]"
     )(command)
-    return click.option(
-        "--out",
-        type=click.Path(path_type=Path),
+    return out_file(
         metavar="FILE.json",
         help="Save the result as JSON, and an HTML page beside it.  [nothing is saved]",
     )(command)
@@ -48,32 +46,35 @@ _DEFAULTS: dict[str, Any] = {
 }
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--confidence": {
-        "type": click.FloatRange(0.5, 1.0, min_open=True, max_open=True),
+        "type": Confidence(),
         "metavar": "SHARE",
-        "help": "Confidence of each bound for the gain, one-sided.  [0.95]",
+        "help": "Confidence of the bounds for the gain, one-sided; for several candidates, of all "
+        "lower bounds together.  [0.95]",
     },
     "--serve": {
         "type": click.Choice(["sorted", "sampled"]),
-        "help": "Rankings sorted by score, or drawn with the scores as logits (Plackett-Luce).  "
-        "[sorted; a run as it was trained]",
+        "help": "How users get rankings: sorted by score, or drawn at random with the scores as "
+        "logits (Plackett-Luce).  [sorted; for a run, as it was trained]",
     },
     "--clicks": {
         "type": click.Choice(["test", "all"]),
-        "help": "Clicks that judge: the test part of the log, or all of it, for a candidate that "
-        "was made without its clicks.  [test]",
+        "help": "Clicks to judge by: the test part of the log, or all of it. Use all only for a "
+        "candidate that was made without the clicks of this log.  [test]",
     },
     "--click-model": {
         "metavar": "NAME",
-        "help": "Click model: a name, fitted:FILE, or auto to fit one to the log.  [auto]",
+        "help": "Click model that the estimates assume: a name, fitted:FILE from 'cltr fit', or "
+        "auto to fit one to the log.  [auto]",
     },
     "--production": {
         "type": click.Path(path_type=Path),
         "metavar": "FILE",
-        "help": "Production's scores, if the log does not have them: query, document, score.",
+        "help": "Table with production's scores (columns query, document, score), if the log does "
+        "not have them.",
     },
     "--top-k": {
         "type": Count(),
-        "help": "Ranks to look at.  [those of the log, at most 10]",
+        "help": "Number of ranks that count.  [those of the log, at most 10]",
     },
-    "--seed": {"type": click.IntRange(min=0), "help": "Decides all draws.  [1]"},
+    "--seed": {"type": click.IntRange(min=0), "help": "Seed of all random choices.  [1]"},
 }

@@ -11,6 +11,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MOST = 10**15
 """Of anything that is counted."""
+LEAST_CONFIDENCE = 0.5
+"""A bound with less is on the wrong side of the estimate."""
 
 
 class Count(click.ParamType):  # type: ignore[type-arg]
@@ -46,32 +48,86 @@ class Share(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"'{value}': {error}", param, ctx)
 
 
+class Confidence(click.ParamType):  # type: ignore[type-arg]
+    """A number between 0.5 and 1, also written as a percentage."""
+
+    name = "confidence"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        word = str(value).strip()
+        try:
+            share = float(word.removesuffix("%")) / (100 if word.endswith("%") else 1)
+        except ValueError:
+            self.fail(f"'{value}' is not a number such as 0.95", param, ctx)
+        if not LEAST_CONFIDENCE < share < 1:
+            meant = f"; for {word} % say {share / 100:g}" if 50 < share < 100 else ""
+            self.fail(f"'{value}' does not lie between 0.5 and 1{meant}", param, ctx)
+        return share
+
+
+def out_file(
+    flag: str = "--out", *, help: str, metavar: str = "FILE", required: bool = False
+) -> Callable[[Command], Command]:
+    """An option that names a file to write; a line says so if it is there already.
+
+    The rule is the same for all commands: a file is replaced when the new one is whole, and a file
+    that is read is never replaced.
+
+    Args:
+        flag: of the option.
+        help: what is written.
+        metavar: what help calls the value.
+        required: whether it must be given.
+    """
+    return click.option(
+        flag,
+        type=click.Path(path_type=Path),
+        metavar=metavar,
+        required=required,
+        help=help,
+        callback=say_replaced,
+    )
+
+
+def say_replaced(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Say on stderr that a file will be replaced."""
+    del ctx
+    if value is not None and value.is_file():
+        line = f"Note: {value} exists; it is replaced when the new file is complete"
+        click.echo(f"{line} ({param.opts[0]}).", err=True)
+    return value
+
+
 def cluster_option(command: Command) -> Command:
     """``--cluster``, on commands that compute much."""
     return click.option(
         "--cluster",
         metavar="ADDRESS",
-        help="Compute on a Ray cluster: 'ray' for the one of this machine or of RAY_ADDRESS, or "
-        "ray://HOST:PORT.  [processes of this machine]",
+        help="Compute on a Ray cluster: 'ray' for the one on this machine or at RAY_ADDRESS, or "
+        "ray://HOST:PORT.  [processes on this machine]",
     )(command)
 
 
 def shared(command: Command) -> Command:
     """``--json``, ``--plugin`` and ``--verbose``, on every command."""
     for option in (
-        click.option("--verbose", is_flag=True, help="Show the traceback of an error."),
+        click.option("--verbose", is_flag=True, help="Show the traceback if an error occurs."),
         click.option(
             "--plugin",
             "plugin_files",
             multiple=True,
             type=click.Path(path_type=Path),
             metavar="FILE.py",
-            help="Load a plugin from a plain file; may be repeated.",
+            help="Load a plugin from a Python file; may be repeated.",
             callback=_load_plugins,
             is_eager=True,
             expose_value=False,
         ),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option(
+            "--json", "as_json", is_flag=True, help="Print the result as one JSON object."
+        ),
     ):
         command = option(command)
     return command
@@ -127,42 +183,52 @@ def warn_about_plugins() -> None:
         click.echo(f"Warning: {provider}: cltr has a command '{name}' of its own", err=True)
 
 
-def run_options(command: Command) -> Command:
-    """What a run is composed of; only given flags reach the run file."""
-    for option in reversed(_RUN_OPTIONS):
-        command = option(command)
-    return command
+def run_options(*, click_model: str, example: str) -> Callable[[Command], Command]:
+    """What a run is composed of; only given flags reach the run file.
+
+    Args:
+        click_model: help of ``--click-model``.
+        example: of ``-o`` that means something to the command.
+    """
+
+    def add(command: Command) -> Command:
+        command = click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Take values from a run file; options on the command line replace them.",
+        )(command)
+        command = click.option(
+            "-o",
+            "assignments",
+            multiple=True,
+            metavar="ROLE.KEY=VALUE",
+            help=f"Option of a component, such as {example}; may be repeated.",
+        )(command)
+        for option in reversed(_RUN_OPTIONS):
+            command = option(command)
+        command = click.option("--click-model", metavar="NAME", help=click_model)(command)
+        data = "Data set file from 'cltr data import'.  [demo: a small one in the package]"
+        return click.option("--data", metavar="FILE", help=data)(command)
+
+    return add
 
 
 _RUN_OPTIONS = (
-    click.option("--data", metavar="FILE", help="Data set from 'cltr data import'.  [demo]"),
     click.option(
-        "--click-model",
+        "--users",
         metavar="NAME",
-        help="Assumed click model; auto fits one to the clicks of the run.  [auto on a log, "
-        "trust-bias on simulated clicks]",
+        help="Click model of the simulated users.  [that of --click-model]",
     ),
-    click.option("--users", metavar="NAME", help="Simulated users.  [the assumed click model]"),
-    click.option("--scorer", metavar="NAME", help="What scores documents.  [mlp]"),
-    click.option("--top-k", type=Count(), help="Displayed ranks and cut of the metric.  [5]"),
+    click.option("--scorer", metavar="NAME", help="Kind of model that scores documents.  [mlp]"),
+    click.option(
+        "--top-k", type=Count(), help="Ranks that users see, and the cutoff of the metric.  [5]"
+    ),
     click.option(
         "-n",
         "--interactions",
         type=Count(),
-        help="Training interactions to simulate, also 1e5.  [100000]",
+        help="Training interactions (lists shown for a query) to simulate, such as 1e5.  [100000]",
     ),
-    click.option("--seed", type=click.IntRange(min=0), help="Decides all random choices.  [1]"),
-    click.option(
-        "-o",
-        "assignments",
-        multiple=True,
-        metavar="ROLE.KEY=VALUE",
-        help="Option of a component, such as estimator.clip=100/N; may be repeated.",
-    ),
-    click.option(
-        "--config",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Take values from a run file; flags come on top.",
-    ),
+    click.option("--seed", type=click.IntRange(min=0), help="Seed of all random choices.  [1]"),
 )

@@ -46,7 +46,7 @@ def _assumptions(subject: Subject) -> Html:
     found = items(shortened(words, 600) for words in [*told, *notes])
     if not found:
         return Html("")
-    return join(element("h3", "Assumptions"), found)
+    return join(element("h3", "Assumptions and notes"), found)
 
 
 def _assumed(result: Mapping[str, Any]) -> Iterator[str]:
