@@ -49,6 +49,16 @@ print(registry().failures)
     assert run_python(code).strip() == "[]"
 
 
+def test_a_run_needs_no_compiler_of_torch(run_python, tmp_path):
+    """Importing it takes longer than the rest of a start."""
+    words = ["cltr", "train", "-n", "1000", "--no-skyline", "--no-report"]
+    words += ["-o", "training.epochs=1", "-o", "production.epochs=1", "-o", "reward.epochs=1"]
+    words += ["--out", str(tmp_path / "run")]
+    code = without("torch._dynamo", "torch._inductor", "sympy")
+    printed = run_python(f"{code}sys.argv = {words!r}\nfrom cltr.cli import main\nmain()")
+    assert "Verdict" in printed
+
+
 def test_every_public_name_is_there():
     for name in cltr.__all__:
         assert getattr(cltr, name) is not None

@@ -124,7 +124,10 @@ class TorchModel(Model):
             own = scores.detach().numpy().astype(np.float64)
             direction = ascent(own + self._base(documents))
             adam.clear()
-            scores.backward(torch.from_numpy(-direction).to(scores.dtype))
+            descent = torch.from_numpy(-direction).to(scores.dtype)
+            # The gradient of this sum is the descent itself. Handing it to backward would import
+            # torch's compiler.
+            (scores * descent).sum().backward()
         adam.step()
         self._steps += 1
 

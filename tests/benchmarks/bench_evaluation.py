@@ -1,9 +1,5 @@
 """Expected NDCG over a test split, plain NDCG beside ir-measures, and how long a start takes."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import ir_measures
 import numpy as np
 
@@ -140,26 +136,29 @@ def bench_ips(contest, tmp_path):
     contest("one candidate, IPS", ours, work=work, rounds=3, IPS_in_numpy=bare)
 
 
-def start_cltr() -> None:
-    """``cltr --help`` in a new process."""
-    subprocess.run(
-        [Path(sys.executable).parent / "cltr", "--help"], capture_output=True, check=True
-    )
-
-
-def start_python() -> None:
-    """A process that imports what every command line needs."""
-    subprocess.run([sys.executable, "-c", "import click"], capture_output=True, check=True)
-
-
 def bench_start(contest):
     """Seconds by the wall: a child's processor time is not the parent's."""
-    ours = min(measure("tests.benchmarks.bench_evaluation:start_cltr").seconds for _ in range(5))
-    bare = min(measure("tests.benchmarks.bench_evaluation:start_python").seconds for _ in range(5))
+    ours = min(measure("tests.benchmarks.starts:cltr").seconds for _ in range(5))
+    bare = min(measure("tests.benchmarks.starts:python").seconds for _ in range(5))
     contest.done(
         stage="`cltr --help`",
         work="a new process",
         ours=ours,
         against=f"import click {1000 * bare:.0f} ms",
         ratio=ours / bare,
+    )
+
+
+def bench_train_start(contest):
+    """From nothing to a verdict on the demo with one epoch of everything: processor time."""
+    spent = [measure("tests.benchmarks.starts:train_once") for _ in range(3)]
+    bare = min(measure("tests.benchmarks.starts:import_libraries").cpu for _ in range(3))
+    ours = min(one.cpu for one in spent)
+    contest.done(
+        stage="`cltr train`, start",
+        work="a new process, demo, one epoch of everything",
+        ours=ours,
+        against=f"import torch, numba {bare:.2f} s",
+        ratio=ours / bare,
+        peak=spent[0].peak,
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from cltr.options import Options
+from cltr.training.adam import Adam
 from cltr.types import Affine, ClickData, Floats, Integers
 from cltr_dr.targets import LossName, Targets, make_targets
 
@@ -189,16 +190,13 @@ class _Fit:
     rng: np.random.Generator
 
     def run(self, kept: _Examples, held: _Examples, *, prior: float) -> Regression:
-        import torch
-
         options = self.options
         self.mean, self.scale = _moments(kept)
         module = self._module(kept.features.shape[1], prior)
-        optimizer = torch.optim.AdamW(
-            module.parameters(),
-            lr=options.learning_rate,
+        optimizer = Adam(
+            module.named_parameters(),
+            learning_rate=options.learning_rate,
             weight_decay=options.weight_decay,
-            fused=True,
         )
         best, best_epoch, layers = self._judge(module, held), 0, _arrays(module)
         for epoch in range(1, options.epochs + 1):
@@ -239,10 +237,10 @@ class _Fit:
             + misses * no_click.clamp(min=LEAST_PROBABILITY).log()
         ).sum()
 
-    def _epoch(self, module: Any, optimizer: Any, kept: _Examples) -> None:
+    def _epoch(self, module: Any, optimizer: Adam, kept: _Examples) -> None:
         order = self.rng.permutation(len(kept.rows))
         for features, targets in kept.batches(self.options.batch, order):
-            optimizer.zero_grad()
+            optimizer.clear()
             self._loss(module, features, targets).backward()
             optimizer.step()
 
