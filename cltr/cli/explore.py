@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import Share, shared, warn_about_plugins
+from cltr.cli.common.options import Share, log_options, shared, warn_about_plugins
 
 
 @click.command(
@@ -19,13 +19,7 @@ Examples:
 A log that was ingested with --data knows all candidates of a query. A log without knows only
 documents that were shown, so exploring then changes their ranks and shows nothing new.""",
 )
-@click.option(
-    "--log",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="Log file from 'cltr ingest' or 'cltr simulate'.",
-)
+@log_options()
 @click.option(
     "--max-loss",
     type=Share(),
@@ -33,11 +27,6 @@ documents that were shown, so exploring then changes their ranks and shows nothi
     metavar="LOSS",
     help="Largest acceptable loss of NDCG of any query in the worst case, whatever users find "
     "relevant: 0.01 or 1% for one point of 100.  [0.01]",
-)
-@click.option(
-    "--data",
-    metavar="FILE",
-    help="Data set that the log was ingested with, if it was.  [demo, for a log of the demo data]",
 )
 @click.option(
     "--production",

@@ -7,6 +7,7 @@ import click
 from cltr.cli.common.options import (
     Count,
     cluster_option,
+    log_options,
     out_file,
     say_replaced,
     shared,
@@ -26,18 +27,7 @@ Examples:
   cltr train --log log.h5 --click-model fitted:models/pbm.h5 --estimator prpo --reward dr
   cltr train --log log.h5 --click-model fitted:models/dbn.h5 --reward click-model""",
 )
-@click.option(
-    "--log",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="Log file from 'cltr ingest' or 'cltr simulate'.",
-)
-@click.option(
-    "--data",
-    metavar="FILE",
-    help="Data set that the log was ingested with, if it was.  [demo, for a log of the demo data]",
-)
+@log_options()
 @click.option(
     "--click-model",
     "names",

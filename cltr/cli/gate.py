@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cltr.cli.common.candidates import candidate_options, save_options
-from cltr.cli.common.options import Share, shared, warn_about_plugins
+from cltr.cli.common.options import Share, log_options, shared, warn_about_plugins
 
 NOT_DEPLOYED = 3
 """Exit code of every verdict but deploy."""
@@ -24,16 +24,9 @@ Examples:
 The exit code is 0 for deploy and ship, and 3 for canary, hold, reject, stop and continue.""",
 )
 @click.argument("candidate", type=click.Path(path_type=Path))
-@click.option(
-    "--log",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+@log_options(
+    required=False,
     help="Log file that production served, from 'cltr ingest'; its clicks judge the candidate.",
-)
-@click.option(
-    "--data",
-    metavar="FILE",
-    help="Data set that the log was ingested with, if it was.  [demo, for a log of the demo data]",
 )
 @click.option(
     "--max-loss",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from cltr.errors import CltrError, DataError
 from cltr.experiment.components import compose, needed_plugins
@@ -47,6 +47,15 @@ class Progressed:
     failed: int
     total: int
     found_before: int
+
+
+class Running(TypedDict, total=False):
+    """How :func:`run_study` computes: its arguments, for those that pass them on."""
+
+    workers: int | None
+    plugins: tuple[Path, ...]
+    cluster: str
+    on_progress: Callable[[Progressed], None]
 
 
 def run_study(

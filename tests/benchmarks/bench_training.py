@@ -1,5 +1,7 @@
 """A training step against the scorer alone and against the textbook, and every ranker."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +9,11 @@ import torch
 from cltr.documents import Batch
 from cltr.interfaces import Objective, QueryTask
 from cltr.plugins import registry
-from cltr.policies import PlackettLuce, sample_rankings
+from cltr.policies import Deterministic, PlackettLuce, sample_rankings
+from cltr.policies.exploring import explore_weights
 from cltr.policies.query_rankings import QueryRankings
 from cltr.training.optimum_ranker import Optimum
+from cltr.types import Floats
 from tests.benchmarks import textbook
 from tests.benchmarks.seam import checks_of
 from tests.benchmarks.work import Problem
@@ -102,14 +106,38 @@ def bench_optimum(contest, documents, stage):
         "best weights": lambda: Optimum().query_weights(task),
         "rankings with shares": lambda: QueryRankings.of(best, lists, problem.ranks),
     }
+    beside_a_gradient(contest, f"`optimum`, {stage}", ours[stage], problem)
+
+
+@pytest.mark.parametrize("stage", ["best overlap", "rankings with shares"])
+@pytest.mark.parametrize("documents", [120, 1000])
+def bench_explore(contest, documents, stage):
+    """What `cltr explore` finds where production sorts, and its rankings, beside one gradient."""
+    problem = Problem(queries=8, documents=documents)
+    lists, ranks = problem.dataset.lists, problem.ranks
+    production = Deterministic().expected_weights(problem.scores, lists, ranks)
+
+    def explored() -> Floats:
+        return explore_weights(production, lists, ranks, max_loss=0.01)
+
+    weights = explored()
+    ours = {
+        "best overlap": explored,
+        "rankings with shares": lambda: QueryRankings.of(weights, lists, ranks),
+    }
+    beside_a_gradient(contest, f"`explore`, {stage}", ours[stage], problem)
+
+
+def beside_a_gradient(contest, stage: str, ours: Callable[[], object], problem: Problem) -> None:
+    lists, rewards = problem.dataset.lists, problem.split.values
     contest(
-        f"`optimum`, {stage}",
-        ours[stage],
+        stage,
+        ours,
         work=named(problem),
         per=problem.queries,
         rounds=5,
         one_exact_gradient=lambda: PlackettLuce().gradient(
-            problem.scores, split.values, lists, problem.ranks
+            problem.scores, rewards, lists, problem.ranks
         ),
     )
 

@@ -110,6 +110,36 @@ def cluster_option(command: Command) -> Command:
     )(command)
 
 
+def log_options(
+    *,
+    required: bool = True,
+    help: str = "Log file from 'cltr ingest' or 'cltr simulate'.",
+) -> Callable[[Command], Command]:
+    """``--log``, and ``--data`` that it was ingested with.
+
+    Args:
+        required: whether the command needs a log.
+        help: of ``--log``.
+    """
+
+    def add(command: Command) -> Command:
+        command = click.option(
+            "--data",
+            metavar="FILE",
+            help="Data set that the log was ingested with, if it was.  "
+            "[demo, for a log of the demo data]",
+        )(command)
+        return click.option(
+            "--log",
+            type=click.Path(path_type=Path),
+            required=required,
+            metavar="FILE",
+            help=help,
+        )(command)
+
+    return add
+
+
 def shared(command: Command) -> Command:
     """``--json``, ``--plugin`` and ``--verbose``, on every command."""
     for option in (
