@@ -104,7 +104,8 @@ def evaluate_with_changes(
     as_stored = own is not None and data is None and blend_to_loss is None and not measures
     told = _told(experiment, earlier, rewards, judged)
     if as_stored:
-        told["alerts"] = [*told["alerts"], *_changed(earlier, judged, config.top_k)]
+        changed = [*_changed(earlier, judged, config.top_k)]
+        told |= {"alerts": [*told["alerts"], *changed], "certificate_confirmed": not changed}
     if rewards is not None and "seen_by_training" not in earlier.get("off_policy", {}):
         judged["off_policy"]["seen_by_training"] = True  # version 0.1 chose by all of these clicks
     result = {
@@ -141,17 +142,20 @@ def _told(
 
 
 def _changed(earlier: Mapping[str, Any], judged: Mapping[str, Any], top_k: int) -> Iterator[str]:
-    """Whether stored rankings have another certificate than the run said."""
+    """Where stored rankings have another certificate than the run said."""
     for split in ("train", "test"):
         before, now = (told["certificate"].get(split) for told in (earlier, judged))
         if not before or not now:
             continue
-        was, found = (one["worst_case"][f"ndcg@{top_k}"]["loss"] for one in (before, now))
-        if not abs(found - was) <= ROUNDING:
-            yield (
-                f"The stored rankings can lose {100 * found:.4f} points of NDCG@{top_k} ({split}), "
-                f"not {100 * was:.4f} as the run says: its files were changed. Train again."
-            )
+        was, found = (one["worst_case"][f"ndcg@{top_k}"] for one in (before, now))
+        for key, whose in (("loss", split), ("largest_query", f"the worst query, {split}")):
+            if not abs(found[key] - was[key]) <= ROUNDING:
+                yield (
+                    f"The stored rankings can lose {100 * found[key]:.4f} points of NDCG@{top_k} "
+                    f"({whose}), not {100 * was[key]:.4f} as the run says: its files were changed. "
+                    "Train again."
+                )
+                break
 
 
 def _blend(

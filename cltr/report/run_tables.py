@@ -253,6 +253,12 @@ def _certificate_notes(result: Mapping[str, Any]) -> Iterator[Text]:
                 "further than the clip allows.",
                 style="dim",
             )
+    if result.get("certificate_confirmed"):
+        splits = " and ".join(SPLITS_IN_WORDS[split] for split in found)
+        yield Text(
+            f"Confirmed: computed again from the files of the run, the worst case of {splits} is "
+            "what the run says, on average and for the most affected query."
+        )
     if result.get("clip_fraction") is not None and result.get("plan") != "stay":
         yield Text(
             f"The clip stopped learning for {result['clip_fraction']:.1%} of the rewarded "

@@ -140,3 +140,33 @@ def test_rank_weights_that_rise_are_refused():
     gain = PiecewiseGain(np.zeros((2, 1)), np.zeros((2, 2)), np.array([0.5, 1.0]))
     with pytest.raises(DataError, match="do not rise"):
         best_weights(gain, Lists.of_offsets(np.array([0, 2])), np.array([0.5, 1.0]))
+
+
+def test_same_bits_with_one_and_two_threads(run_python):
+    """Of the optimum, of its rankings, of the budget and of exploring."""
+    code = """
+import hashlib
+import numpy as np
+from cltr.objectives.prpo import PRPO
+from cltr.policies import Deterministic, PlackettLuce
+from cltr.policies.budget import spend_budget
+from cltr.policies.exploring import explore_weights
+from cltr.policies.optimum import PiecewiseGain, best_weights
+from cltr.policies.query_rankings import QueryRankings
+from cltr.types import Lists
+rng = np.random.default_rng(0)
+offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 40, 100))])
+scores, rewards = rng.normal(size=(2, offsets[-1]))
+lists, w = Lists.of_offsets(offsets), np.array([1.0, 0.6, 0.5, 0.4, 0.3])
+production = PlackettLuce().expected_weights(scores, lists, w)
+best = best_weights(PiecewiseGain.of(PRPO(clip=0.5), production, rewards), lists, w)
+mixture = QueryRankings.of(best, lists, w)
+spent = spend_budget(rewards, production, lists, w, budget=0.05).weights
+sorted_weights = Deterministic().expected_weights(scores, lists, w)
+explored = explore_weights(sorted_weights, lists, w, max_loss=0.01)
+found = (best, mixture.places, mixture.shares, spent, explored)
+print(hashlib.sha256(b"".join(one.tobytes() for one in found)).hexdigest())
+"""
+    one, two = (run_python(code, NUMBA_NUM_THREADS=threads) for threads in ("1", "2"))
+    assert len(one.strip()) == 64
+    assert one == two
