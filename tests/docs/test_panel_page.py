@@ -1,40 +1,52 @@
-"""Guards docs/panel.md and docs/explore.md: each table is what its file of results gives."""
+"""Guards docs/panel.md: its tables are those of its results, and the results keep what they say."""
 
 import importlib.util
+from itertools import product
 from pathlib import Path
 
-import numpy as np
+import pytest
 
-from cltr.policies import Deterministic
-from tests import exploring_curve, small
+from cltr.studies.figures import panel_study
+from cltr.studies.summary import read_results
 
 DOCS = Path(__file__).parents[2] / "docs"
+PUBLISHED = sorted(path.stem for path in (DOCS / "panel").glob("*.csv"))
 
 
-def test_every_table_of_the_panel_is_what_its_results_give():
+@pytest.fixture(scope="module")
+def fill_panel():
     spec = importlib.util.spec_from_file_location("fill_panel", DOCS / "fill_panel.py")
-    fill_panel = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(fill_panel)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_are_those_of_the_results(fill_panel):
     page = fill_panel.PAGE.read_text(encoding="utf-8")
-    assert page.count("<!-- panel ") >= 2
     assert fill_panel.filled(page) == page, "run: python docs/fill_panel.py"
+    for name in PUBLISHED:
+        assert f"<!-- panel {name} -->\n\n| method | runs |" in page
+        assert (DOCS / "panel" / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_the_learning_curve_is_what_its_results_give():
-    page = exploring_curve.PAGE.read_text(encoding="utf-8")
-    table = exploring_curve.curve_table(exploring_curve.read(exploring_curve.CURVE))
-    assert exploring_curve.filled(page, {"curve": table}) == page
-    assert table in page
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_every_seed_is_whole_and_the_grid_is_that_of_the_panel(fill_panel, name):
+    study, _ = fill_panel.published(name)
+    fixed = panel_study()
+    assert (study.people, study.interactions) == (fixed.people, fixed.interactions)
+    assert study.methods == fixed.methods
+    cells = read_results(DOCS / "panel" / f"{name}.csv")
+    assert {cell["status"] for cell in cells} == {"done"}
+    places = [tuple(c[k] for k in ("method", "users", "interactions", "seed")) for c in cells]
+    grid = product(study.methods, study.people, study.interactions, study.seeds)
+    assert sorted(places) == sorted(grid)
 
 
-def test_production_of_the_curve_never_changes():
-    """A log that is called deterministic has one ranking a query, and shows its documents only."""
-    dataset = small.dataset()
-    scores = np.random.default_rng(0).normal(size=dataset.n_documents)
-    rankings = exploring_curve.Rankings.sorted_by(scores, dataset.lists)
-    clicks = exploring_curve.simulate(dataset, rankings, 500, np.random.default_rng(1))
-    chances = Deterministic().rank_distribution(scores, dataset.lists, exploring_curve.TOP_K)
-    for part, found in clicks.items():
-        shown = found.displays_per_document[:, None] * chances[dataset.documents_of(part)]
-        np.testing.assert_array_equal(found.impressions, shown)
-        assert (found.clicks <= found.impressions).all()
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_no_run_loses_more_than_its_certificate(name):
+    for cell in read_results(DOCS / "panel" / f"{name}.csv"):
+        lost = cell["production_ndcg@5"] - cell["ndcg@5"]
+        assert lost <= cell["worst_ndcg_loss"] + 1e-9, cell
+        if cell["method"] == "budget 2 %":
+            assert cell["train_worst_ndcg_loss"] <= 0.02 + 1e-9
+            assert cell["worst_ndcg_loss_of_a_query"] <= 0.02 + 1e-9
