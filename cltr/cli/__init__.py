@@ -1,6 +1,7 @@
 """The command line: names and summaries here, each command in its own file, loaded when invoked."""
 
 import errno
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -73,6 +74,7 @@ class LazyGroup(click.Group):
         """Run, and turn whatever goes wrong into one line and an exit code."""
         words = (args[0] if args else kwargs.get("args")) or sys.argv[1:]
         try:
+            _require_one_process(words)
             ours = bool(words) and words[0] in COMMANDS  # others print as they like
             with stdout_for_json(ours and "--json" in words and not HELP & {*words}):
                 code = super().main(*args, **{**kwargs, "standalone_mode": False})
@@ -89,6 +91,18 @@ class LazyGroup(click.Group):
         except Exception as error:
             _fail_on(error, verbose="--verbose" in words)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _require_one_process(words: list[str]) -> None:
+    """Refuse what several processes of torchrun would only do several times."""
+    if "MASTER_ADDR" not in os.environ or words[:1] == ["train"] or HELP & {*words}:
+        return
+    from cltr.files.launched import launched
+
+    if launched() > 1:
+        raise click.UsageError(
+            "torchrun can start 'cltr train' only; start this command without torchrun"
+        )
 
 
 def _plugin_command(name: str) -> click.Command | None:
@@ -153,9 +167,11 @@ def _fail_interrupted() -> None:
 
 
 def _fail(message: str, code: int) -> None:
+    from cltr.files.launched import speaks
     from cltr.report.visible import visible
 
-    click.echo(f"Error: {visible(message)}", err=True)
+    if speaks():
+        click.echo(f"Error: {visible(message)}", err=True)
     sys.exit(code)
 
 

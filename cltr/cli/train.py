@@ -114,7 +114,11 @@ def command(
     from cltr.cli.common.output import show
     from cltr.experiment.config import parse_options
     from cltr.report.run_tables import result_tables
+    from cltr.training.processes import joined
 
     options = parse_options(assignments)
-    run = train(options=options, config=config, out=out, resume=resume, progress=True, **flags)
-    show(run.result, result_tables(run.result), as_json=as_json)
+    with joined() as processes, processes.places(out, resume) as (folder, begun):
+        flags |= {"progress": processes.first, "report": flags["report"] and processes.first}
+        run = train(options=options, config=config, out=folder, resume=begun, **flags)
+        if processes.first:
+            show(run.result, result_tables(run.result), as_json=as_json)

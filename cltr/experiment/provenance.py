@@ -16,6 +16,7 @@ from cltr.experiment.run_log import OWN, own_data
 from cltr.objectives.rewards import Labels
 from cltr.options import Choice
 from cltr.plugins import versions
+from cltr.training.processes import current_processes
 from cltr.types import Dataset
 
 CLICK_MODEL = "click-model.h5"
@@ -127,11 +128,13 @@ def provenance(
     ``plugins`` are those that the run cannot do without.
     """
     models, places = fitted_files(config), from_folder(config, folder)
+    processes = current_processes().count
     return {
         "python": platform.python_version(),
         "data": dataset.fingerprint,
         "versions": versions(),
         "plugins": needed_plugins(components),
+        **({"processes": processes} if processes > 1 else {}),
         **({"click_models": models} if models else {}),
         **({"from_here": places} if places else {}),
     }

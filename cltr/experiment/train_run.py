@@ -13,6 +13,7 @@ from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.hand_over import hand_over
+from cltr.experiment.initial_model import new_model
 from cltr.experiment.label_training import has_labels
 from cltr.experiment.outcome import Learned
 from cltr.experiment.progress import Progress
@@ -31,8 +32,9 @@ from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import RunLog, fit_to_log, open_run_log
 from cltr.experiment.safe_run import SafeRun, run_safely
 from cltr.files.resuming import resume_with
-from cltr.interfaces import Fittable
+from cltr.interfaces import Fittable, PerQuery
 from cltr.training.loop import TrainingState
+from cltr.training.processes import current_processes
 from cltr.types import Dataset
 
 
@@ -44,6 +46,7 @@ def train(
     components = compose(config)
     _check_ranks(config, components)
     config, dataset = open_data(config)
+    _check_processes(components, dataset)
     folder = RunFolder.create(out, label=f"{components.estimator.name}-{components.reward.name}")
     config = resolved(config, components)
     made_from = provenance(config, components, dataset, folder)
@@ -78,6 +81,30 @@ def _check_ranks(config: RunConfig, components: Components) -> None:
             model.affine(config.top_k)
 
 
+def _check_processes(components: Components, dataset: Dataset) -> None:
+    """Refuse what several processes cannot train, before any work."""
+    processes = current_processes()
+    if processes.count == 1:
+        return
+    if isinstance(components.ranker, PerQuery):
+        raise UsageError(
+            f"ranker '{components.ranker.name}' takes no gradients, so several processes cannot "
+            "share its work; start cltr without torchrun, or use --ranker exact"
+        )
+    processes.require(new_model(components.scorer, dataset))
+
+
+def _check_same_processes(folder: RunFolder, config: RunConfig) -> None:
+    """A run goes on with as many processes as it began with: others would give other bits."""
+    began, now = config.provenance.get("processes", 1), current_processes().count
+    if began != now:
+        launcher = "" if began == 1 else f"torchrun --nproc-per-node {began} -m "
+        raise UsageError(
+            f"{folder.path}: number of processes: it began with {began}, now {now}; start it with: "
+            f"{launcher}cltr train --resume {folder.path}"
+        )
+
+
 def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
     """Go on with a run that was interrupted, to the result it would have had."""
     with closing(RunFolder.open(path)) as folder:
@@ -87,6 +114,7 @@ def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
             raise UsageError(f"{path}: the run is finished; see cltr evaluate {path}")
         config = read_config(folder)
         components = compose(config)
+        _check_same_processes(folder, config)
         config, dataset = open_data(config)
         check_data(folder, config, dataset)
         return _run(config, components, dataset, folder, progress or Progress())
@@ -100,7 +128,7 @@ def _run(
     progress: Progress,
 ) -> dict[str, Any]:
     began = time.perf_counter()
-    resume_with("train", "--resume", str(folder.path))
+    resume_with("train", "--resume", current_processes().from_first(str(folder.path)))
     experiment, log = _begin(config, components, dataset, progress)
     clicks = log.statistics if log else experiment.simulate()
     found = run_safely(

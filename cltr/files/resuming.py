@@ -5,6 +5,12 @@ import sys
 from itertools import pairwise
 
 _how = ""
+_program = ["cltr"]
+
+
+def start_with(*words: str) -> None:
+    """Remember how this program was started, such as ``torchrun --nproc-per-node 2 -m cltr``."""
+    _program[:] = words
 
 
 def resume_with(*words: str, plugins: bool = True) -> None:
@@ -34,7 +40,7 @@ def how_to_resume() -> str:
 
 
 def _command(words: list[str]) -> str:
-    return shlex.join(["cltr", *words])
+    return shlex.join([*_program, *words])
 
 
 def _plugins(words: list[str]) -> list[str]:

@@ -41,6 +41,17 @@ class Adam:
         for parameter, *_ in self._slots.values():
             parameter.grad = None
 
+    def gradients(self) -> "list[torch.Tensor]":
+        """Those of all parameters; 0 where there is none."""
+        import torch
+
+        found = []
+        for parameter, *_ in self._slots.values():
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            found.append(parameter.grad)
+        return found
+
     def step(self) -> None:
         """Move all parameters that have a gradient."""
         import torch

@@ -8,6 +8,7 @@ import numpy as np
 from cltr.documents import Batch
 from cltr.interfaces import Estimator, Objective, Penalised, Ranker
 from cltr.training.batches import TrainingBatch
+from cltr.training.processes import ALONE, Processes
 from cltr.types import Floats, Rewards
 
 
@@ -21,8 +22,11 @@ class BatchAscent:
     training: Rewards
     batches: Sequence[TrainingBatch]
     divergences: Floats | None
-    """Divergence of every query, ``[queries]``, kept up to date; None without a penalty."""
+    """Divergence of every owned query, ``[queries]``, kept up to date; None without a penalty."""
     rng: np.random.Generator
+    n_queries: int
+    """Queries of the step, also those of other processes."""
+    processes: Processes = ALONE
 
     def __call__(self, scores: Floats) -> Floats:
         """Direction of ascent at the scores of the batches' documents, ``[docs]``."""
@@ -38,7 +42,7 @@ class BatchAscent:
             objective = Objective(self.estimator, at, here.exposure, here.rewards, price)
             gradient = self.ranker.gradient(batch, objective, self.rng)
             found.append(self._scaled(gradient, here))
-        return np.concatenate(found)
+        return np.concatenate([np.empty(0), *found])
 
     def curvature(self, scores: Floats) -> Floats | None:
         """Curvature at these scores, in the scale of the direction, ``[docs]``."""
@@ -51,6 +55,8 @@ class BatchAscent:
         return np.concatenate(found)
 
     def _padded(self, scores: Floats) -> list[Batch]:
+        if not self.batches:  # another process owns all queries of the step
+            return []
         ends = np.cumsum([len(batch.rows) for batch in self.batches])[:-1]
         parts = zip(self.batches, np.split(scores, ends), strict=True)
         return [batch.scored(part, self.rank_weights) for batch, part in parts]
@@ -62,12 +68,12 @@ class BatchAscent:
         for batch, at in zip(self.batches, weights, strict=True):
             terms = self.estimator.divergence(at, batch.exposure) * batch.mask
             self.divergences[batch.queries] = terms.sum(-1)
-        return self.estimator.penalty_slope(mean(self.divergences, self.training.query_weights))
+        total = self.processes.total(mean(self.divergences, self.training.query_weights))
+        return self.estimator.penalty_slope(total)
 
     def _scaled(self, values: Floats, batch: TrainingBatch) -> Floats:
         """Queries count by how often they came; a step is one query's on average, ``[docs]``."""
-        n_queries = sum(len(one.queries) for one in self.batches)
-        share = batch.shares * np.count_nonzero(self.training.query_weights) / n_queries
+        share = batch.shares * np.count_nonzero(self.training.query_weights) / self.n_queries
         return np.asarray((values * share[:, None])[batch.mask])
 
 

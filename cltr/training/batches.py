@@ -78,8 +78,9 @@ class TrainingBatch:
 
 def documents_of(dataset: Dataset, batches: Sequence[TrainingBatch]) -> Documents:
     """The documents of all batches, list by list."""
-    rows = np.concatenate([batch.rows for batch in batches])
-    lengths = np.concatenate([batch.mask.sum(-1) for batch in batches])
+    none = np.empty(0, np.int64)  # a process may own no query of a step
+    rows = np.concatenate([none, *(batch.rows for batch in batches)])
+    lengths = np.concatenate([none, *(batch.mask.sum(-1) for batch in batches)])
     return Documents.choose(dataset, rows, lengths)
 
 

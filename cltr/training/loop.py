@@ -17,6 +17,7 @@ from cltr.interfaces import Estimator, Model, Penalised, Ranker
 from cltr.options import Options
 from cltr.training.batch_ascent import BatchAscent, mean
 from cltr.training.batches import TrainingBatch, all_batches, documents_of, draw_batches
+from cltr.training.processes import Processes, Share, current_processes
 from cltr.training.score_documents import score
 from cltr.types import Exposure, Floats, Lists, Rewards
 
@@ -75,6 +76,7 @@ class Trainer:
     rank_weights: Floats
     options: TrainingOptions
     seed: int = 0
+    processes: Processes = field(default_factory=current_processes)
 
     def train(
         self,
@@ -99,6 +101,10 @@ class Trainer:
             state: go on from here instead of from the model's own state.
             on_epoch: called after the start and after every epoch, to show and to save.
         """
+        self.processes.connect(model, training)
+        share = self.processes.share(training)
+        if validation is not None:
+            validation = self.processes.share(validation).rewards
         if state is None:
             state = TrainingState(weights=model.state())
             self._judge(model, validation, state)
@@ -113,8 +119,9 @@ class Trainer:
             and state.epoch - state.best_epoch < self.options.patience
         ):
             state.epoch += 1
-            self._epoch(model, training, state.epoch, whole)
+            self._epoch(model, training, share, state.epoch, whole)
             state.weights, state.optimizer = model.state(), model.training_state()
+            self.processes.agree(state.weights.values())
             self._judge(model, validation, state)
             on_epoch(state)
         if self.options.keep == "best":
@@ -134,13 +141,22 @@ class Trainer:
             ) from error
 
     def value(self, model: Model, split: Rewards) -> float:
-        """The estimator's own value of the policy on a split."""
+        """The estimator's own value of the policy on a split.
+
+        Args:
+            model: the policy's.
+            split: the queries that this process owns; the value is that of all processes.
+        """
         lists, weights = split.dataset.lists, self._weights(model, split)
-        gain = self.estimator.gain(weights, split.exposure.weights, split.values)
-        value = mean(lists.sum(gain), split.query_weights)
+
+        def total(values: Floats) -> float:
+            return self.processes.total(mean(lists.sum(values), split.query_weights))
+
+        value = total(self.estimator.gain(weights, split.exposure.weights, split.values))
         if isinstance(self.estimator, Penalised):
-            divergence = self.estimator.divergence(weights, split.exposure)
-            value -= self.estimator.penalty(mean(lists.sum(divergence), split.query_weights))
+            value -= self.estimator.penalty(
+                total(self.estimator.divergence(weights, split.exposure))
+            )
         return value
 
     def diagnostics(self, model: Model, split: Rewards) -> Mapping[str, float]:
@@ -177,23 +193,25 @@ class Trainer:
         self,
         model: Model,
         training: Rewards,
+        share: Share,
         epoch: int,
         whole: tuple[list[TrainingBatch], Documents] | None,
     ) -> None:
         rng = np.random.default_rng([self.seed, epoch])
-        divergences = self._divergences(model, training)
+        divergences, draws = self._divergences(model, training, share), self.processes.draws(rng)
 
-        def climb(batches: list[TrainingBatch]) -> BatchAscent:
+        def climb(batches: list[TrainingBatch], n_queries: int) -> BatchAscent:
             parts = (self.estimator, self.ranker, self.rank_weights, training)
-            return BatchAscent(*parts, batches, divergences, rng)
+            return BatchAscent(*parts, batches, divergences, draws, n_queries, self.processes)
 
         if whole is not None:
             batches, documents = whole
-            model.step(documents, climb(batches))
+            model.step(documents, climb(batches, sum(len(one.queries) for one in batches)))
             return
         for queries in draw_batches(training, self.options.batch_queries, rng):
-            batches = [TrainingBatch.of(training, queries)]
-            model.step(documents_of(training.dataset, batches), climb(batches))
+            own = share.of(queries)
+            batches = [TrainingBatch.of(training, own)] if len(own) else []
+            model.step(documents_of(training.dataset, batches), climb(batches, len(queries)))
 
     def _whole(self, training: Rewards) -> tuple[list[TrainingBatch], Documents] | None:
         """All training queries for models that want them at once; None if there are none."""
@@ -201,9 +219,12 @@ class Trainer:
         batches = [TrainingBatch.of(training, queries) for queries in chosen]
         return (batches, documents_of(training.dataset, batches)) if batches else None
 
-    def _divergences(self, model: Model, training: Rewards) -> Floats | None:
-        """Divergence of every query at the start of an epoch; steps keep it up to date."""
+    def _divergences(self, model: Model, training: Rewards, share: Share) -> Floats | None:
+        """Divergence of every owned query at the start of an epoch; steps keep it up to date."""
         if not isinstance(self.estimator, Penalised):
             return None
-        divergence = self.estimator.divergence(self._weights(model, training), training.exposure)
-        return training.dataset.lists.sum(divergence)
+        own = share.rewards
+        divergence = self.estimator.divergence(self._weights(model, own), own.exposure)
+        found = np.zeros(training.dataset.n_queries)
+        found[share.first : share.last] = own.dataset.lists.sum(divergence)
+        return found

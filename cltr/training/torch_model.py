@@ -15,6 +15,7 @@ from cltr.errors import DataError, UnsupportedError
 from cltr.files.arrays import check_arrays
 from cltr.interfaces import Ascent, Model, Scorer
 from cltr.training.adam import Adam
+from cltr.training.processes import ALONE, Processes
 from cltr.training.standardize import PREFIX, Standardization, fit_standardization
 from cltr.types import Booleans, Floats
 
@@ -83,6 +84,9 @@ class TorchModel(Model):
     adds: bool = False
     """Whether the module's scores are added to those of production."""
 
+    processes: Processes = ALONE
+    """Those that gradients are summed over."""
+
     def __init__(self, module: "torch.nn.Module", setup: ModelSetup, *, seed: int = 0) -> None:
         self.module = module
         self._setup, self._seed, self._steps = setup, seed, 0
@@ -128,6 +132,7 @@ class TorchModel(Model):
             # The gradient of this sum is the descent itself. Handing it to backward would import
             # torch's compiler.
             (scores * descent).sum().backward()
+        self.processes.add(adam)
         adam.step()
         self._steps += 1
 

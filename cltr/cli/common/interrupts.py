@@ -76,10 +76,12 @@ def end_now() -> NoReturn:
     from multiprocessing import active_children
 
     from cltr.files.claims import abandon
+    from cltr.files.launched import speaks
     from cltr.report.visible import visible
 
     for child in active_children():
         child.kill()
     abandon()
-    os.write(2, f"Error: {visible(message())}\n".encode("utf-8", "replace"))
+    if speaks():
+        os.write(2, f"Error: {visible(message())}\n".encode("utf-8", "replace"))
     os._exit(exit_code())
