@@ -9,6 +9,7 @@ from cltr.documents import Documents, ModelSetup
 from cltr.errors import UsageError
 from cltr.interfaces import Scorer
 from cltr.options import Options
+from cltr.training.cache_blocks import cache_blocks
 from cltr.training.torch_model import Tensors, TorchModel, TorchScorer
 from cltr.types import Booleans
 
@@ -120,6 +121,7 @@ def _table(n_documents: int, rate: float) -> "torch.nn.Module":
 
 
 def _feed_forward(widths: list[int]) -> "torch.nn.Module":
+    import torch
     from torch import nn
 
     layers: list[nn.Module] = []
@@ -134,7 +136,12 @@ def _feed_forward(widths: list[int]) -> "torch.nn.Module":
             self.layers = nn.Sequential(*layers)
 
         def forward(self, documents: Tensors) -> "torch.Tensor":
-            scores: torch.Tensor = self.layers(documents.features)
+            features = documents.features
+            if torch.is_grad_enabled():
+                scores: torch.Tensor = self.layers(features)
+            else:
+                parts = [self.layers(features[rows]) for rows in cache_blocks(len(features))]
+                scores = torch.cat(parts)
             return scores.squeeze(-1)
 
     return FeedForward()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.documents import State
+from cltr.training.cache_blocks import cache_blocks
 from cltr.types import Booleans, Floats
 
 FARTHEST = 10.0
@@ -47,10 +48,13 @@ class Standardization:
             array([[-1.,  0.],
                    [ 1.,  0.]], dtype=float32)
         """
-        values = _shaped(features, self.tailed, self.unit)
-        values -= self.center
-        values /= self.scale
-        return np.clip(values, -FARTHEST, FARTHEST, out=values).astype(np.float32)
+        found = np.empty(features.shape, np.float32)
+        for rows in cache_blocks(len(features)):
+            values = _shaped(features[rows], self.tailed, self.unit)
+            values -= self.center
+            values /= self.scale
+            found[rows] = np.clip(values, -FARTHEST, FARTHEST, out=values)
+        return found
 
     def state(self) -> dict[str, NDArray[np.generic]]:
         """As arrays of a model's state."""

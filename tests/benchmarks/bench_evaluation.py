@@ -49,6 +49,30 @@ def bench_score_and_evaluate(contest):
     )
 
 
+def bench_score_in_blocks(contest):
+    """Scoring in blocks of the cache's size, beside the same network on 65,536 rows at once."""
+    import torch
+
+    from cltr.training.score_documents import score
+
+    problem = Problem(queries=1000)
+    features = torch.from_numpy(problem.dataset.features)
+
+    def at_once() -> np.ndarray:
+        with torch.inference_mode():
+            parts = [problem.model.module.layers(part) for part in features.split(65_536)]
+            return torch.cat(parts).squeeze(-1).numpy().astype(np.float64)
+
+    assert np.array_equal(score(problem.model, problem.dataset), at_once())
+    contest(
+        "score",
+        lambda: score(problem.model, problem.dataset),
+        work="1,000 queries of 120 documents, 136 features",
+        rounds=5,
+        **{"65,536_rows_at_once": at_once},
+    )
+
+
 def bench_ndcg_of_a_ranking(contest):
     """One deterministic ranking, linear gain; both sides have the data as they like it."""
     dataset = random_lists(300, 120, features=0)
