@@ -4,29 +4,37 @@ torch is imported when it is fitted; afterwards it is a few numpy arrays.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from cltr.options import Options
 from cltr.training.adam import Adam
+from cltr.training.cache_blocks import cache_blocks
 from cltr.types import Affine, ClickData, Floats, Integers
-from cltr_dr.targets import LossName, Targets, make_targets
+from cltr_dr.examples import (
+    ROWS_AT_ONCE,
+    Examples,
+    Inputs,
+    Matrix,
+    Moments,
+    standardise,
+    with_a_column,
+)
+from cltr_dr.targets import LossName
 
 if TYPE_CHECKING:
     import torch
 
-ROWS_AT_ONCE = 65_536
-"""Documents that are predicted together: bounds memory."""
-WIDEST = 5.0
-"""Features are standardised and cut here, so that an outlier does not decide a prediction."""
 LEAST_PROBABILITY = 1e-11
 """Logarithms are taken of no less, as in the paper's code."""
+Layers: TypeAlias = tuple[tuple[Matrix, Matrix], ...]
+"""Weights ``[out, in]`` and bias ``[out]`` of each layer."""
 
 
 class RegressionOptions(Options):
@@ -58,12 +66,10 @@ class RegressionOptions(Options):
 class Regression:
     r""":math:`\hat R`: a feed-forward network with ReLU and a sigmoid, as plain arrays."""
 
-    mean: NDArray[np.float32]
-    scale: NDArray[np.float32]
-    layers: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]
-    """Weights ``[out, in]`` and bias ``[out]`` of each layer."""
+    moments: Moments
+    layers: Layers
 
-    def __call__(self, features: NDArray[np.float32]) -> Floats:
+    def __call__(self, features: Matrix) -> Floats:
         """Relevance in (0, 1) from ``[docs, features]``, ``[docs]``."""
         features = with_a_column(features)
         parts = [
@@ -72,28 +78,14 @@ class Regression:
         ]
         return np.concatenate([np.empty(0), *parts])
 
-    def _predict(self, features: NDArray[np.float32]) -> Floats:
-        values = standardise(features, self.mean, self.scale)
+    def _predict(self, features: Matrix) -> Floats:
+        values = standardise(features, self.moments)
         for weights, bias in self.layers[:-1]:
             values = np.maximum(values @ weights.T + bias, 0)
         weights, bias = self.layers[-1]
         logits = (values @ weights.T + bias).squeeze(-1).astype(np.float64)
         result: Floats = 0.5 * (1 + np.tanh(0.5 * logits))
         return result
-
-
-def with_a_column(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The features, or a column of zeros where a log has none: the fit is then one number."""
-    return features if features.shape[1] else np.zeros((len(features), 1), np.float32)
-
-
-def standardise(
-    features: NDArray[np.float32], mean: NDArray[np.float32], scale: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Mean 0, deviation 1, cut at ``WIDEST``."""
-    values: NDArray[np.float32] = features - mean
-    values /= scale
-    return values.clip(-WIDEST, WIDEST, out=values)
 
 
 def fit_regression(
@@ -115,20 +107,26 @@ def fit_regression(
     )
     held = held_clicks + held_others, held_clicks
     kept = data.statistics.impressions - held[0], data.statistics.clicks - held[1]
-    examples = [_Examples.of(data, affine, options, *counts) for counts in (kept, held)]
-    with _one_thread():
-        return _Fit(options, seed=seed, rng=rng).run(*examples, prior=_overall(*kept, affine))
+    examples = [Examples.of(data, affine, options.loss, *counts) for counts in (kept, held)]
+    displayed = np.flatnonzero(data.statistics.impressions.any(-1))
+    inputs = Inputs(with_a_column(data.dataset.features), displayed, examples[0].rows)
+    with _one_thread() as others:
+        fit = _Fit(options, inputs, seed=seed, rng=rng, judge_aside=others)
+        return fit.run(*examples, prior=_overall(*kept, affine))
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Batches are too small to share: one thread is faster, and the same bits on any machine."""
+def _one_thread() -> Iterator[bool]:
+    """Batches are too small to share: one thread is faster, and the same bits on any machine.
+
+    Yields whether there is another thread that could do something else.
+    """
     import torch
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        yield threads > 1
     finally:
         torch.set_num_threads(threads)
 
@@ -140,73 +138,55 @@ def _overall(impressions: Integers, clicks: Integers, affine: Affine) -> float:
     return float(np.clip(relevant / ((impressions * examination).sum() + 1.0), 0.01, 0.99))
 
 
-@dataclass(frozen=True)
-class _Examples:
-    """Displayed documents and their targets, as tensors; features are gathered by batch."""
-
-    features: NDArray[np.float32]
-    rows: Integers
-    targets: "tuple[torch.Tensor, ...]"
-
-    @classmethod
-    def of(
-        cls,
-        data: ClickData,
-        affine: Affine,
-        options: RegressionOptions,
-        impressions: Integers,
-        clicks: Integers,
-    ) -> "_Examples":
-        import torch
-
-        rows = np.flatnonzero(impressions.any(-1))
-        n_interactions = max(data.statistics.n_interactions, 1)
-        clip = min(1.0, 10 / np.sqrt(n_interactions))  # the top-5 default of DR'22
-        targets = make_targets(
-            options.loss,
-            impressions=impressions[rows].astype(np.float64),
-            clicks=clicks[rows].astype(np.float64),
-            affine=affine,
-            inverse_propensities=1 / np.maximum(data.exposure.propensities[rows], clip),
-        )
-        scale = max(np.abs(targets.hits).sum() + np.abs(targets.misses).sum(), 1.0)
-        scaled = Targets(targets.hits / scale, targets.misses / scale, *targets[2:])
-        tensors = tuple(torch.as_tensor(part, dtype=torch.float32) for part in scaled)
-        return cls(with_a_column(data.dataset.features), rows, tensors)
-
-    def batches(self, size: int, order: Integers) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-        hits, misses, slope, offset = self.targets
-        for start in range(0, len(order), size):
-            chosen = order[start : start + size]
-            yield self.features[self.rows[chosen]], (hits[chosen], misses[chosen], slope, offset)
-
-
 @dataclass
 class _Fit:
-    """Adam with early stopping; the start counts as a candidate."""
+    """Adam with early stopping; the start counts as a candidate.
+
+    An epoch is judged while the next one runs, where there is a thread for it: what is kept is the
+    same, and at most one epoch is in vain.
+    """
 
     options: RegressionOptions
+    inputs: Inputs
     seed: int
     rng: np.random.Generator
+    judge_aside: bool = False
 
-    def run(self, kept: _Examples, held: _Examples, *, prior: float) -> Regression:
-        options = self.options
-        self.mean, self.scale = _moments(kept)
-        module = self._module(kept.features.shape[1], prior)
+    def run(self, kept: Examples, held: Examples, *, prior: float) -> Regression:
+        module = self._module(self.inputs.n_features, prior)
+        layers = _arrays(module)
+        best, best_epoch = self._judge(layers, held), 0
+        for epoch, (value, found) in enumerate(self._epochs(module, kept, held), 1):
+            if value < best:
+                best, best_epoch, layers = value, epoch, found
+            elif epoch - best_epoch >= self.options.patience:
+                break
+        return Regression(self.inputs.moments, layers)
+
+    def _epochs(
+        self, module: Any, kept: Examples, held: Examples
+    ) -> Iterator[tuple[float, Layers]]:
+        """Held-out loss and weights of one epoch after the other."""
+        import torch
+
         optimizer = Adam(
             module.named_parameters(),
-            learning_rate=options.learning_rate,
-            weight_decay=options.weight_decay,
+            learning_rate=self.options.learning_rate,
+            weight_decay=self.options.weight_decay,
         )
-        best, best_epoch, layers = self._judge(module, held), 0, _arrays(module)
-        for epoch in range(1, options.epochs + 1):
-            self._epoch(module, optimizer, kept)
-            value = self._judge(module, held)
-            if value < best:
-                best, best_epoch, layers = value, epoch, _arrays(module)
-            elif epoch - best_epoch >= options.patience:
-                break
-        return Regression(self.mean, self.scale, layers)
+        with ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(1,)) as aside:
+            waiting: tuple[Future[float], Layers] | None = None
+            for _ in range(self.options.epochs):
+                self._epoch(module, optimizer, kept)
+                layers = _arrays(module)
+                if not self.judge_aside:
+                    yield self._judge(layers, held), layers
+                    continue
+                if waiting is not None:
+                    yield waiting[0].result(), waiting[1]
+                waiting = aside.submit(self._judge, layers, held), layers
+            if waiting is not None:
+                yield waiting[0].result(), waiting[1]
 
     def _module(self, n_features: int, prior: float) -> "torch.nn.Sequential":
         """Seeded weights; the last bias is that of a typical display."""
@@ -223,52 +203,49 @@ class _Fit:
             layers += [nn.ReLU(), layer]
         return nn.Sequential(*layers)
 
-    def _loss(self, module: Any, features: NDArray[np.float32], targets: tuple[Any, ...]) -> Any:
-        import torch
-
-        hits, misses, slope, offset = targets
-        inputs = torch.from_numpy(standardise(features, self.mean, self.scale))
-        logits = module(inputs)
-        # The complement in full, since 1 - p is not exact where p is near 1.
-        click = slope * torch.sigmoid(logits) + offset
-        no_click = (1 - slope - offset).clamp(min=0) + slope * torch.sigmoid(-logits)
-        return -(
-            hits * click.clamp(min=LEAST_PROBABILITY).log()
-            + misses * no_click.clamp(min=LEAST_PROBABILITY).log()
-        ).sum()
-
-    def _epoch(self, module: Any, optimizer: Adam, kept: _Examples) -> None:
+    def _epoch(self, module: Any, optimizer: Adam, kept: Examples) -> None:
         order = self.rng.permutation(len(kept.rows))
-        for features, targets in kept.batches(self.options.batch, order):
+        for inputs, targets in kept.batches(self.inputs, self.options.batch, order):
             optimizer.clear()
-            self._loss(module, features, targets).backward()
+            _loss(module(inputs), targets).backward()
             optimizer.step()
 
-    def _judge(self, module: Any, held: _Examples) -> float:
+    def _judge(self, layers: Layers, held: Examples) -> float:
         import torch
 
         with torch.no_grad():
-            batches = held.batches(ROWS_AT_ONCE, np.arange(len(held.rows)))
-            return sum(float(self._loss(module, *batch)) for batch in batches)
+            batches = held.batches(self.inputs, ROWS_AT_ONCE, np.arange(len(held.rows)))
+            return sum(float(_loss(_logits(x, layers), targets)) for x, targets in batches)
 
 
-def _moments(examples: _Examples) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Mean and deviation of the displayed documents' features, a part at a time."""
-    n = max(len(examples.rows), 1)
-    total, squares = (np.zeros(examples.features.shape[1]) for _ in range(2))
-    parts = range(0, len(examples.rows), ROWS_AT_ONCE)
-    rows = [examples.rows[start : start + ROWS_AT_ONCE] for start in parts]
-    for part in rows:
-        total += examples.features[part].sum(0, dtype=np.float64)
-    mean = total / n
-    for part in rows:
-        squares += ((examples.features[part] - mean) ** 2).sum(0)
-    scale = np.sqrt(squares / n)
-    constant = scale <= 1e-6 * np.abs(mean)
-    return mean.astype(np.float32), np.where(constant, 1.0, scale).astype(np.float32)
+def _loss(logits: Any, targets: tuple[Any, ...]) -> Any:
+    import torch
+
+    hits, misses, slope, offset = targets
+    # The complement in full, since 1 - p is not exact where p is near 1.
+    click = slope * torch.sigmoid(logits) + offset
+    no_click = (1 - slope - offset).clamp(min=0) + slope * torch.sigmoid(-logits)
+    return -(
+        hits * click.clamp(min=LEAST_PROBABILITY).log()
+        + misses * no_click.clamp(min=LEAST_PROBABILITY).log()
+    ).sum()
 
 
-def _arrays(module: Any) -> tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]:
+def _logits(inputs: Any, layers: Layers) -> Any:
+    """As the module has them, ``[rows, 1]``; in blocks that stay in the cache."""
+    import torch
+
+    tensors = [tuple(map(torch.from_numpy, layer)) for layer in layers]
+
+    def forward(values: Any) -> Any:
+        for weights, bias in tensors[:-1]:
+            values = torch.relu(torch.nn.functional.linear(values, weights, bias))
+        return torch.nn.functional.linear(values, *tensors[-1])
+
+    return torch.cat([forward(inputs[rows]) for rows in cache_blocks(len(inputs))])
+
+
+def _arrays(module: Any) -> Layers:
     linear = [layer for layer in module if hasattr(layer, "weight")]
     return tuple(
         (layer.weight.detach().numpy().copy(), layer.bias.detach().numpy().copy())

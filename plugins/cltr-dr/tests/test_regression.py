@@ -173,7 +173,8 @@ def test_the_arrays_predict_what_the_module_would():
     reward = fitted(world(displays=20), epochs=3)
     features = np.random.default_rng(0).normal(size=(7, 4)).astype(np.float32)
     fit = reward.regression
-    values = torch.as_tensor(((features - fit.mean) / fit.scale).clip(-5, 5))
+    mean, scale = fit.moments
+    values = torch.as_tensor(((features - mean) / scale).clip(-5, 5))
     for i, (weights, bias) in enumerate(fit.layers):
         values = torch.nn.functional.linear(values, torch.as_tensor(weights), torch.as_tensor(bias))
         values = values if i == len(fit.layers) - 1 else torch.relu(values)
@@ -266,3 +267,26 @@ def test_a_regression_is_plain_arrays():
     reward = fitted(world(displays=2), epochs=1)
     assert isinstance(reward.regression, Regression)
     assert all(type(part) is np.ndarray for layer in reward.regression.layers for part in layer)
+
+
+def test_reading_features_by_batch_gives_the_same_bits(monkeypatch):
+    data = world(displays=20)
+    gathered = fitted(data, epochs=5).mu(data)
+    monkeypatch.setattr("cltr_dr.examples.GATHERED_BYTES", 0)
+    assert np.array_equal(fitted(data, epochs=5).mu(data), gathered)
+
+
+@pytest.mark.parametrize("patience", [1, 50])
+def test_judging_beside_the_next_epoch_gives_the_same_bits(patience):
+    import torch
+
+    data, found = world(displays=3), []
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(fitted(data, epochs=30, patience=patience, learning_rate=0.02).mu(data))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(*found)

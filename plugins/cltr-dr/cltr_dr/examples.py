@@ -1,0 +1,132 @@
+"""The displayed documents that the regression is fitted to: their inputs and their targets."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cltr.types import Affine, ClickData, Integers
+from cltr_dr.targets import LossName, make_targets
+
+if TYPE_CHECKING:
+    import torch
+
+ROWS_AT_ONCE = 65_536
+"""Documents that are read together: bounds memory."""
+GATHERED_BYTES = 2**28
+"""Features of so much are kept in memory, standardised; more are read again for each batch."""
+WIDEST = 5.0
+"""Features are standardised and cut here, so that an outlier does not decide a prediction."""
+Matrix = NDArray[np.float32]
+
+
+class Moments(NamedTuple):
+    """Of each feature, ``[features]``."""
+
+    mean: Matrix
+    scale: Matrix
+
+
+def with_a_column(features: Matrix) -> Matrix:
+    """The features, or a column of zeros where a log has none: the fit is then one number."""
+    return features if features.shape[1] else np.zeros((len(features), 1), np.float32)
+
+
+def standardise(features: Matrix, moments: Moments) -> Matrix:
+    """Mean 0, deviation 1, cut at ``WIDEST``."""
+    values: Matrix = features - moments.mean
+    values /= moments.scale
+    return values.clip(-WIDEST, WIDEST, out=values)
+
+
+class Inputs:
+    """Standardised features of displayed documents; gathered once where they are not too many."""
+
+    def __init__(self, features: Matrix, displayed: Integers, kept: Integers) -> None:
+        """``displayed`` rows, in order; those that are ``kept`` say what is standard."""
+        self._displayed = displayed
+        self._gathered = displayed.size * features.shape[1] * features.itemsize <= GATHERED_BYTES
+        self._features = features[displayed] if self._gathered else features
+        self.moments = _moments(self._features, self.places(kept))
+        if self._gathered:
+            for rows in _parts(len(displayed)):
+                self._features[rows] = standardise(self._features[rows], self.moments)
+
+    @property
+    def n_features(self) -> int:
+        return int(self._features.shape[1])
+
+    def places(self, rows: Integers) -> Integers:
+        """Where displayed rows lie among the inputs."""
+        return np.searchsorted(self._displayed, rows) if self._gathered else rows
+
+    def __getitem__(self, places: Integers) -> Matrix:
+        found: Matrix = self._features[places]
+        return found if self._gathered else standardise(found, self.moments)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Displayed documents and what they are fitted to."""
+
+    rows: Integers
+    """Of the data set."""
+    targets: tuple[Matrix, ...]
+    """Those of ``cltr_dr.targets``, in float32, scaled to a sum of 1."""
+
+    @classmethod
+    def of(
+        cls,
+        data: ClickData,
+        affine: Affine,
+        loss: LossName,
+        impressions: Integers,
+        clicks: Integers,
+    ) -> "Examples":
+        rows = np.flatnonzero(impressions.any(-1))
+        n_interactions = max(data.statistics.n_interactions, 1)
+        clip = min(1.0, 10 / np.sqrt(n_interactions))  # the top-5 default of DR'22
+        targets = make_targets(
+            loss,
+            impressions=impressions[rows].astype(np.float64),
+            clicks=clicks[rows].astype(np.float64),
+            affine=affine,
+            inverse_propensities=1 / np.maximum(data.exposure.propensities[rows], clip),
+        )
+        scale = max(np.abs(targets.hits).sum() + np.abs(targets.misses).sum(), 1.0)
+        scaled = targets.hits / scale, targets.misses / scale, targets.slope, targets.offset
+        return cls(rows, tuple(part.astype(np.float32) for part in scaled))
+
+    def batches(
+        self, inputs: Inputs, size: int, order: Integers
+    ) -> "Iterator[tuple[torch.Tensor, tuple[torch.Tensor, ...]]]":
+        """Inputs and targets of so many examples at a time, in this order."""
+        from torch import from_numpy
+
+        hits, misses, slope, offset = self.targets
+        columns = from_numpy(slope), from_numpy(offset)
+        places = inputs.places(self.rows)
+        for start in range(0, len(order), size):
+            chosen = order[start : start + size]
+            targets = from_numpy(hits[chosen]), from_numpy(misses[chosen]), *columns
+            yield from_numpy(inputs[places[chosen]]), targets
+
+
+def _parts(n: int) -> Iterator[slice]:
+    return (slice(start, start + ROWS_AT_ONCE) for start in range(0, n, ROWS_AT_ONCE))
+
+
+def _moments(features: Matrix, rows: Integers) -> Moments:
+    """Mean and deviation over some rows, a part at a time."""
+    n = max(len(rows), 1)
+    total, squares = (np.zeros(features.shape[1]) for _ in range(2))
+    for part in _parts(len(rows)):
+        total += features[rows[part]].sum(0, dtype=np.float64)
+    mean = total / n
+    for part in _parts(len(rows)):
+        squares += ((features[rows[part]] - mean) ** 2).sum(0)
+    scale = np.sqrt(squares / n)
+    constant = scale <= 1e-6 * np.abs(mean)
+    return Moments(mean.astype(np.float32), np.where(constant, 1.0, scale).astype(np.float32))
