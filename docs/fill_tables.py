@@ -1,4 +1,4 @@
-"""Write the tables of docs/reproduction.md from the results beside it: python docs/fill_tables.py.
+"""Write the tables of docs/reproduction*.md from their results: python docs/fill_tables.py.
 
 A table follows ``<!-- table NAME: HEADING -->``, where NAME is that of a study file and its results
 in docs/reproduction; ``every 3`` after NAME shows every third N, ``bare`` leaves the skyline out,
@@ -15,8 +15,8 @@ import numpy as np
 from cltr.studies.study import PRODUCTION, SKYLINE, Study
 from cltr.studies.summary import SeedInterval, Summary, read_results
 
-PAGE = Path(__file__).parent / "reproduction.md"
-FOLDER = PAGE.with_suffix("")
+FOLDER = Path(__file__).parent / "reproduction"
+PAGES = (FOLDER.with_suffix(".md"), FOLDER.with_name("reproduction-tables.md"))
 TABLE = re.compile(
     r"(?P<head> *<!-- table (?P<name>\S+)(?: every (?P<every>\d+))?"
     r"(?P<bare> bare)?(?P<seeds> seeds)?: (?P<title>.*) -->\n)"
@@ -84,4 +84,5 @@ def _count(n: int) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,19 +1,21 @@
 """What safety costs: NDCG gained against the worst-case loss, for PRPO, band and blending.
 
-    python examples/safety_tradeoff.py --out docs/safety.png
+    python examples/safety_tradeoff.py --out docs/safety.csv
 
 learns one policy per setting from the same simulated clicks on the demo data, prints a Markdown
-table and draws it. Every row is certified on test queries: whatever users find relevant, the
-mean NDCG@5 cannot fall by more than the worst-case loss.
+table, keeps its rows as CSV and draws them beside it (.png). Every row is certified on test
+queries: whatever users find relevant, the mean NDCG@5 cannot fall by more than the worst-case loss.
 """
 
 import argparse
+import csv
 from pathlib import Path
 from typing import Any
 
 from cltr.evaluation.certificate import blend_for_loss
 from cltr.experiment.config import resolve
 from cltr.experiment.experiment import Experiment
+from cltr.looks import SERIES
 
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("plain", {"name": "plain"}),
@@ -54,6 +56,31 @@ def _columns(judged: dict[str, Any]) -> tuple[float, float]:
     return gained, judged["certificate"]["test"]["worst_case"]["ndcg@5"]["loss"]
 
 
+def table(rows: list[tuple[str, float, float]]) -> str:
+    """Rows in Markdown."""
+    lines = ["| setting | NDCG@5 gained | worst-case NDCG@5 loss |", "|---|---|---|"]
+    lines += [
+        f"| {title} | {gained:+.4f} | {100 * loss:.1f} points |" for title, gained, loss in rows
+    ]
+    return "\n".join(lines)
+
+
+def read(path: Path) -> list[tuple[str, float, float]]:
+    """Rows that :func:`save` wrote."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            (title, float(gained), float(loss)) for title, gained, loss in [*csv.reader(file)][1:]
+        ]
+
+
+def save(rows: list[tuple[str, float, float]], path: Path) -> None:
+    """Rows as CSV."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["setting", "gained", "loss"])
+        writer.writerows((title, f"{gained:.6f}", f"{loss:.6f}") for title, gained, loss in rows)
+
+
 def draw(rows: list[tuple[str, float, float]], out: Path) -> None:
     """Scatter plot, one mark per kind of method."""
     import matplotlib
@@ -61,25 +88,29 @@ def draw(rows: list[tuple[str, float, float]], out: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7.5, 5))
-    marks = {"plain": "*", "prpo": "o", "prpo, rollback": "^", "blend": "s", "band": "D"}
-    for kind, mark in marks.items():
-        of_kind = [row for row in rows if _kind(row[0]) == kind]
-        axes.plot([r[2] for r in of_kind], [r[1] for r in of_kind], mark, label=kind, ms=8)
-        # What is clipped lies left of its mark, what is mixed right of it: they meet at the ends.
+    figure, axes = plt.subplots(figsize=(7.5, 4.6))
+    marks = {"blend": "s-", "band": "D-", "prpo": "o", "prpo, rollback": "^", "plain": "*"}
+    for (kind, mark), colour in zip(marks.items(), SERIES, strict=False):
+        of_kind = sorted((100 * r[2], r[1], r[0]) for r in rows if _kind(r[0]) == kind)
+        xs, ys = [one[0] for one in of_kind], [one[1] for one in of_kind]
+        size = 13 if kind == "plain" else 7
+        axes.plot(xs, ys, mark, label=kind, ms=size, color=colour, lw=1)
+        # Clipped policies have their label on the left, blends below, so that few overlap.
         left = kind.startswith("prpo")
-        for title, gained, loss in of_kind:
+        for loss, gained, title in of_kind:
             axes.annotate(
-                title.removeprefix(kind.partition(",")[0]).removesuffix(", rollback"),
+                title.removeprefix(kind.partition(",")[0]).removesuffix(", rollback").strip(),
                 (loss, gained),
                 textcoords="offset points",
-                xytext=(-7, 3) if left else (7, -3),
+                xytext=(-7, 3) if left else (6, -10 if kind == "blend" else 4),
                 ha="right" if left else "left",
-                fontsize=7,
+                fontsize=8,
             )
     axes.axhline(0, color="grey", lw=0.8)
-    axes.set_xlabel("worst-case NDCG@5 loss on test queries, whatever users find relevant")
-    axes.set_ylabel("NDCG@5 gained on production, test queries")
+    axes.set_xlabel("worst-case NDCG@5 loss on test queries, whatever users find relevant (points)")
+    axes.set_ylabel("NDCG@5 gained on production")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
     axes.legend()
     figure.tight_layout()
     figure.savefig(out, dpi=120)
@@ -98,11 +129,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     rows = measure(arguments.n, arguments.seed, arguments.epochs)
-    print("| setting | NDCG@5 gained | worst-case NDCG@5 loss |\n|---|---|---|")  # noqa: T201
-    for title, gained, loss in rows:
-        print(f"| {title} | {gained:+.4f} | {100 * loss:.1f} points |")  # noqa: T201
+    print(table(rows))  # noqa: T201
     if arguments.out:
-        draw(rows, arguments.out)
+        save(rows, arguments.out)
+        draw(rows, arguments.out.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """What each ranker learns with PRPO over DR: NDCG@5 against production, on any judged data.
 
-    python examples/training_table.py demo mq2008.h5 mslr.h5 --seeds 5
+    python examples/training_table.py demo mq2008.h5 mslr.h5 --seeds 5 --out results.csv
 
 prints a Markdown table: for every ranker the mean over seeds, the share of the gap to the skyline
-that it closed, and a 95 % interval of the difference to production, paired by seed.
+that it closed, and a 95 % interval of the difference to production, paired by seed. ``--out`` keeps
+a row for each ranker and seed.
 """
 
 import argparse
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,12 +22,13 @@ from cltr.plugins import registry
 
 STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % quantiles of Student's t with 1 to 9 degrees of freedom."""
+WHO = ("production", "policy", "skyline")
 Found = dict[str, dict[str, list[float]]]
 
 
 def measure(data: str, rankers: list[str], *, seeds: int, n: int, epochs: int) -> Found:
     """NDCG@5 on test queries of production, policy and skyline, by ranker, one value per seed."""
-    found: Found = {ranker: {"production": [], "policy": [], "skyline": []} for ranker in rankers}
+    found: Found = {ranker: {who: [] for who in WHO} for ranker in rankers}
     dataset = load_dataset(data)
     for seed in range(1, seeds + 1):
         values = {
@@ -67,6 +70,42 @@ def row(data: str, ranker: str, values: dict[str, list[float]]) -> str:
     )
 
 
+def table(found: dict[str, Found]) -> str:
+    """All lines, by data set and ranker."""
+    heads = "| data | ranker | production | policy | trained on labels | gap closed "
+    lines = [heads + "| gained, 95 % interval |", "|---|---|---|---|---|---|---|"]
+    lines += [
+        row(data, ranker, values)
+        for data, rankers in found.items()
+        for ranker, values in rankers.items()
+    ]
+    return "\n".join(lines)
+
+
+def save(found: dict[str, Found], path: Path) -> None:
+    """A row for each data set, ranker and seed."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["data", "ranker", "seed", *WHO])
+        for data, rankers in found.items():
+            for ranker, values in rankers.items():
+                for seed, numbers in enumerate(zip(*(values[who] for who in WHO), strict=True)):
+                    cells = (f"{number:.6f}" for number in numbers)
+                    writer.writerow([data, ranker, seed + 1, *cells])
+
+
+def read(path: Path) -> dict[str, Found]:
+    """What :func:`save` wrote."""
+    found: dict[str, Found] = {}
+    with path.open(newline="", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            rankers = found.setdefault(line["data"], {})
+            values = rankers.setdefault(line["ranker"], {who: [] for who in WHO})
+            for who in WHO:
+                values[who].append(float(line[who]))
+    return found
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -75,16 +114,14 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=100_000)
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--ranker", action="append")
+    parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    print(  # noqa: T201
-        "| data | ranker | production | policy | skyline | gap closed | gained, 95 % interval |\n"
-        "|---|---|---|---|---|---|---|"
-    )
     rankers = arguments.ranker or registry().names("ranker")
     options = {"seeds": arguments.seeds, "n": arguments.n, "epochs": arguments.epochs}
-    for data in arguments.data:
-        for ranker, values in measure(data, rankers, **options).items():
-            print(row(Path(data).stem, ranker, values), flush=True)  # noqa: T201
+    found = {Path(data).stem: measure(data, rankers, **options) for data in arguments.data}
+    print(table(found))  # noqa: T201
+    if arguments.out:
+        save(found, arguments.out)
 
 
 if __name__ == "__main__":

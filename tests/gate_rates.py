@@ -4,8 +4,8 @@
     python -m tests.gate_rates --logs 100 --users dbn --users cascade --size 20000
 
 add rows to docs/gate-rates.csv, one for each log. Interrupt it at any time: the same command
-resumes. Seeds are the numbers of the logs. ``--table`` writes all tables of docs/gate.md anew, also
-that of ``examples/ramp.py``.
+resumes. Seeds are the numbers of the logs. ``--table`` writes all tables of docs/gate-rates.md
+anew, also that of ``examples/ramp.py``.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from tests.example_files import load
 from tests.page_tables import write_table
 
 DOCS = Path(__file__).parents[1] / "docs"
-RATES, RAMPS, PAGE = DOCS / "gate-rates.csv", DOCS / "ramps.csv", DOCS / "gate.md"
+RATES, RAMPS, PAGE = DOCS / "gate-rates.csv", DOCS / "ramps.csv", DOCS / "gate-rates.md"
 N_QUERIES, N_DOCUMENTS, TOP_K = 60, 10, 5
 SIZES = (2_000, 20_000, 200_000)
 TRAFFIC = ("even", "skewed")

@@ -2,6 +2,9 @@ r"""Gradient error of every ranker, per sample and per millisecond: prints a tab
 
     python tests/benchmarks/variance.py
     python tests/benchmarks/variance.py --documents 10 --queries 200
+    python tests/benchmarks/variance.py --write
+
+The last one writes docs/variance.csv and the table of docs/variance.md.
 
 Errors are relative: the root of the mean square over queries of :math:`\|\hat g - g\|`, by that of
 :math:`\|g\|`, where g is the derivative of the objective under the policy that the ranker trains.
@@ -11,9 +14,13 @@ time on one thread, so that other work on the machine hardly shows.
 """
 
 import argparse
+import csv
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numba
 import numpy as np
@@ -24,6 +31,10 @@ from cltr.objectives.plain import Plain
 from cltr.plugins import registry
 from cltr.policies import Gaussian, PlackettLuce
 from cltr.types import Exposure, Floats, Lists
+from tests.page_tables import write_table
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, RESULTS = DOCS / "variance.md", DOCS / "variance.csv"
 
 RANKERS: list[tuple[str, dict[str, object]]] = [
     ("exact", {}),
@@ -41,6 +52,8 @@ RANKERS: list[tuple[str, dict[str, object]]] = [
     ("lambdaloss", {}),
 ]
 KINDS = ("dense", "sparse", "signed")
+Row = dict[str, str]
+"""A row of docs/variance.csv."""
 
 
 @dataclass(frozen=True)
@@ -121,34 +134,63 @@ def measure(ranker: Ranker, batch: Batch, *, repeats: int) -> tuple[float, float
     return error, 1000 * min(spent) / len(batch.scores)
 
 
-def row(name: str, options: dict[str, object], batches: dict[str, Batch], repeats: int) -> str:
-    """One ranker: samples, time, and for each kind of reward the errors."""
+def row(name: str, options: dict[str, object], batches: dict[str, Batch], repeats: int) -> Row:
+    """One ranker: samples, time, and for each kind of reward its error."""
     ranker = registry().find("ranker", name)(**options)
-    samples = getattr(ranker.options, "samples", None)
     label = " ".join([f"`{name}`", *(f"{key}={value}" for key, value in options.items())])
     measured = {kind: measure(ranker, batch, repeats=repeats) for kind, batch in batches.items()}
-    milliseconds = float(np.median([spent for _, spent in measured.values()]))
-    cells = [label, str(samples or "-"), f"{milliseconds:.3f}"]
-    for error, spent in measured.values():
-        if np.isnan(error):
-            cells += ["-", "-", "-"]
-        elif samples is None:
-            cells += [f"{error:.1e}", "-", "-"]
-        else:
-            cells += [f"{error:.3f}", f"{error * samples**0.5:.2f}", f"{error * spent**0.5:.3f}"]
-    return "| " + " | ".join(cells) + " |"
+    found = {"ranker": label, "samples": str(getattr(ranker.options, "samples", None) or "")}
+    for kind, (error, spent) in measured.items():
+        found[kind] = "" if np.isnan(error) else f"{error:.6g}"
+        found[f"{kind} ms"] = f"{spent:.6g}"
+    return found
 
 
-def table(*, queries: int, documents: int, top_k: int, repeats: int) -> str:
-    """The whole table in markdown."""
+def rows_of(*, queries: int, documents: int, top_k: int, repeats: int) -> list[Row]:
+    """All rankers."""
     sizes = {"queries": queries, "documents": documents, "top_k": top_k}
     batches = {kind: make_batch(kind, **sizes) for kind in KINDS}
+    return [row(name, options, batches, repeats) for name, options in RANKERS]
+
+
+def table(rows: list[Row]) -> str:
+    """The whole table in markdown."""
     heads = ["ranker", "samples", "CPU ms a query"]
     for kind in KINDS:
         heads += [f"{kind}: error", "per sample", "at 1 ms"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    lines += [row(name, options, batches, repeats) for name, options in RANKERS]
-    return "\n".join(lines)
+    return "\n".join([*lines, *("| " + " | ".join(_cells(one)) + " |" for one in rows)])
+
+
+def _cells(row: Row) -> list[str]:
+    milliseconds = float(np.median([float(row[f"{kind} ms"]) for kind in KINDS]))
+    cells = [row["ranker"], row["samples"] or "-", f"{milliseconds:.3f}"]
+    for kind in KINDS:
+        if not row[kind]:
+            cells += ["-", "-", "-"]
+            continue
+        error, spent = float(row[kind]), float(row[f"{kind} ms"])
+        if not row["samples"]:
+            cells += [f"{error:.1e}", "-", "-"]
+        else:
+            root = float(row["samples"]) ** 0.5
+            cells += [f"{error:.3f}", f"{error * root:.2f}", f"{error * spent**0.5:.3f}"]
+    return cells
+
+
+def read_rows() -> list[Row]:
+    """What docs/variance.csv holds."""
+    with RESULTS.open(newline="", encoding="utf-8") as file:
+        return [*csv.DictReader(file)]
+
+
+def write(rows: list[Row]) -> None:
+    """Keep the rows, and put the table into the page."""
+    with RESULTS.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    write_table(PAGE, "variance", table(read_rows()))
 
 
 def main() -> None:
@@ -160,8 +202,14 @@ def main() -> None:
     parser.add_argument(
         "--repeats", type=int, default=5, help="seeds that errors are averaged over"
     )
+    parser.add_argument("--write", action="store_true", help="write docs/variance.*")
+    sizes = vars(parser.parse_args())
+    keep = sizes.pop("write")
     numba.set_num_threads(1)
-    sys.stdout.write(table(**vars(parser.parse_args())) + "\n")
+    rows = rows_of(**sizes)
+    sys.stdout.write(table(rows) + "\n")
+    if keep:
+        write(rows)
 
 
 if __name__ == "__main__":

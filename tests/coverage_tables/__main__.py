@@ -2,7 +2,7 @@
 
     python -m tests.coverage_tables
 
-writes docs/coverage.csv and the tables of docs/coverage.md. Interrupt it at any time; the same
+writes docs/coverage.csv and the tables of docs/coverage*.md. Interrupt it at any time; the same
 command resumes. ``--only WORDS`` measures the cases whose name or kind contains the words, and
 ``--finished`` writes the tables from the logs that are finished.
 """
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from tests.coverage_tables import all_cases
-from tests.coverage_tables.page import PAGE, TABLE, filled
+from tests.coverage_tables.page import PAGE, SUMMARY, TABLE, filled
 from tests.coverage_tables.record import (
     Case,
     Row,
@@ -66,7 +66,8 @@ def main() -> None:
     rows = [row for case in cases for row in known.get((case.kind, case.name), [])]
     write_rows(rows, options.table)
     if options.table == TABLE:
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
+        for page in (PAGE, SUMMARY):
+            page.write_text(filled(page.read_text(encoding="utf-8"), rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Fill the tables of docs/coverage.md from docs/coverage.csv.
+"""Fill docs/coverage-tables.md and the summary of docs/coverage.md from docs/coverage.csv.
 
-A table follows ``<!-- coverage KIND -->`` and is written anew from the rows of that kind.
+A table follows ``<!-- coverage KIND -->`` and is written anew from the rows of that kind;
+``summary`` counts the rows of each kind by what they say.
 """
 
 import re
@@ -10,7 +11,7 @@ from pathlib import Path
 from tests.coverage_tables.record import Row
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = DOCS / "coverage.md"
+PAGE, SUMMARY = DOCS / "coverage-tables.md", DOCS / "coverage.md"
 TABLE = DOCS / "coverage.csv"
 MARK = re.compile(r"(<!-- coverage (\S+) -->\n)(?:\n?(?:\|.*\n)+)?")
 INTERVALS = (
@@ -33,7 +34,33 @@ def filled(page: str, rows: Sequence[Row]) -> str:
     return MARK.sub(lambda mark: mark[1] + "\n" + _table(mark[2], rows), page)
 
 
+KINDS = {
+    "off-policy": "values and gains estimated from clicks",
+    "fit": "position and trust bias",
+    "interval": "means of bounded terms, and the canary",
+    "bound": "one-sided bounds",
+}
+VERDICTS = {
+    "covers": ("yes",),
+    "wider": ("yes, wider than needed",),
+    "too narrow": ("no",),
+    "not printed": ("not printed", "rarely printed"),
+}
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    lines = [["what", "rows", *VERDICTS], ["---"] * (2 + len(VERDICTS))]
+    for kind, title in KINDS.items():
+        said = [row.verdict for row in rows if row.kind == kind]
+        counts = [sum(one in verdicts for one in said) for verdicts in VERDICTS.values()]
+        assert sum(counts) == len(said)
+        lines.append([title, str(len(said)), *map(str, counts)])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
 def _table(kind: str, rows: Sequence[Row]) -> str:
+    if kind == "summary":
+        return _summary(rows)
     chosen = [row for row in rows if row.kind == kind]
     heads = {"bound": BOUNDS, "selection": SELECTION}
     shown = {"bound": _bound, "selection": _selection}

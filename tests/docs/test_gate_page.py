@@ -1,4 +1,4 @@
-"""Guards the tables of docs/gate.md: each is what its command makes of its file of results."""
+"""Guards the tables of docs/gate-rates.md: each is made of its file of results."""
 
 import pytest
 

@@ -5,7 +5,7 @@ import pytest
 
 from cltr.evaluation.bounds import ClusterTotals, t_interval
 from tests.coverage_tables import all_cases
-from tests.coverage_tables.page import PAGE, TABLE, filled
+from tests.coverage_tables.page import PAGE, SUMMARY, TABLE, filled
 from tests.coverage_tables.population import population
 from tests.coverage_tables.record import (
     Case,
@@ -120,6 +120,9 @@ def test_the_page_shows_the_table():
     rows = read_rows(TABLE)
     assert filled(page, rows) == page, "run: python -m tests.coverage_tables --finished"
     assert {row.kind for row in rows} == set(_marks(page))
+    summary = SUMMARY.read_text(encoding="utf-8")
+    assert _marks(summary) == ["summary"]
+    assert filled(summary, rows) == summary
 
 
 def test_what_does_not_cover_is_not_printed():

@@ -1,0 +1,105 @@
+"""Write the tables of the pages from the files of results: python docs/fill_results.py.
+
+``safety.md`` from safety.csv, ``training.md`` from training.csv, ``variance.md`` from variance.csv,
+``benchmarks.md`` and ``performance.md`` from benchmarks.json. Each page names the command that
+measures its file.
+``--benchmarks`` first takes over what the last ``make bench`` left in .benchmarks.
+"""
+
+import importlib.util
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(ROOT))
+
+
+def _module(path: str) -> ModuleType:
+    """A script of the repository as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def tables() -> dict[tuple[str, str], str]:
+    """All tables, by page and name."""
+    tradeoff, training = (
+        _module(f"examples/{name}.py") for name in ("safety_tradeoff", "training_table")
+    )
+    variance = _module("tests/benchmarks/variance.py")
+    found = {
+        ("safety.md", "tradeoff"): tradeoff.table(tradeoff.read(DOCS / "safety.csv")),
+        ("variance.md", "variance"): variance.table(variance.read_rows()),
+    }
+    if (DOCS / "training.csv").exists():
+        found["training.md", "training"] = training.table(training.read(DOCS / "training.csv"))
+    if (DOCS / "benchmarks.json").exists():
+        found["benchmarks.md", "benchmarks"] = benchmarks()
+        found["performance.md", "highlights"] = benchmarks(HIGHLIGHTS)
+    return found
+
+
+HIGHLIGHTS = (
+    ("step, `exact`", "120 documents, K=5, score scale 1", "scorer alone"),
+    ("step, `exact`", "1000 documents, K=5, score scale 1", "scorer alone"),
+    ("step, `exact`", "120 documents, K=5, score scale 1", "textbook"),
+    ("1000 rankings", "120 documents, K=5, score scale 6", ""),
+    ("epoch, `exact`", "", ""),
+    ("gradient, `exact`", "120 documents, K=5", ""),
+    ("gradient, `exact`", "1000 documents, K=300", ""),
+    ("import", "", ""),
+    ("cltr ingest", "", ""),
+    ("fit, `pbm`", "", ""),
+    ("NDCG@5 of a ranking", "", ""),
+    ("one candidate, IPS", "", ""),
+    ("memory, train", "", ""),
+    ("`cltr --help`", "", ""),
+    ("`cltr train`, start", "", ""),
+)
+"""Stage, and how work and rival begin, of the rows that performance.md shows."""
+
+
+def benchmarks(chosen: Sequence[tuple[str, str, str]] = ()) -> str:
+    """What ``make bench`` measured, and on which machine; some rows, or all."""
+    conftest = _module("tests/benchmarks/conftest.py")
+    measured = json.loads((DOCS / "benchmarks.json").read_text(encoding="utf-8"))
+    cells = [conftest.cells_of(row) for row in measured["rows"]]
+    if chosen:
+        cells = [_row(cells, one) for one in chosen]
+    lines = [f"Measured on: {measured['machine']}.", "", "| " + " | ".join(conftest.HEADS) + " |"]
+    lines.append("|" + "---|" * len(conftest.HEADS))
+    return "\n".join([*lines, *("| " + " | ".join(one) + " |" for one in cells)])
+
+
+def _row(rows: list[list[str]], wanted: tuple[str, str, str]) -> list[str]:
+    stage, work, rival = wanted
+    found = [
+        row
+        for row in rows
+        if row[0] == stage and row[1].startswith(work) and row[3].startswith(rival)
+    ]
+    if not found:
+        raise ValueError(f"no row {wanted} in benchmarks.json")
+    return found[0]
+
+
+def main() -> None:
+    """Fill all tables."""
+    from tests.page_tables import write_table
+
+    if "--benchmarks" in sys.argv:
+        shutil.copy(ROOT / ".benchmarks" / "rows.json", DOCS / "benchmarks.json")
+    for (page, name), table in tables().items():
+        write_table(DOCS / page, name, table)
+
+
+if __name__ == "__main__":
+    main()

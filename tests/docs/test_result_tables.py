@@ -1,0 +1,18 @@
+"""Guards tables of results: each is what its file of results gives."""
+
+import importlib.util
+from pathlib import Path
+
+from tests.page_tables import read_table
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_every_table_is_that_of_its_results():
+    spec = importlib.util.spec_from_file_location("fill_results", DOCS / "fill_results.py")
+    fill_results = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fill_results)
+    found = fill_results.tables()
+    assert {page for page, _ in found} >= {"safety.md", "variance.md"}
+    for (page, name), table in found.items():
+        assert read_table(DOCS / page, name) == table, f"{page}: run: python docs/fill_results.py"
