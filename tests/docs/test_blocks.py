@@ -101,6 +101,21 @@ def test_commands_of_the_help_texts_could_be_typed():
         check_command(line, "docs/cli.md")
 
 
+@pytest.mark.parametrize(
+    "path",
+    sorted(ROOT.glob("plugins/*/README.md")),
+    ids=lambda path: path.parent.name,
+)
+def test_commands_of_package_pages_could_be_typed(path):
+    """Each package has a README of its own; its commands take too long to be run here."""
+    for block in blocks_of(path.parent.name, path.read_text(encoding="utf-8")):
+        if block.kind == "python" and not block.text.startswith(">>>"):
+            compile(block.text, block.place, "exec")
+        for line in block.commands:
+            if re.match(r"(?:\$ )?cltr ", line):
+                check_command(line.removeprefix("$ "), block.place)
+
+
 def test_a_wrong_command_is_found():
     for wrong in ("cltr trian", "cltr train --estimater prpo", "python examples/none.py"):
         with pytest.raises(AssertionError):
