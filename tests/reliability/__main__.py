@@ -11,13 +11,14 @@ of a trial decides all that is random in it, so that a trial can be repeated.
 
 import argparse
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.reliability.faults import all_faults
-from tests.reliability.fuzzing import fuzz
 from tests.reliability.killing import kill
+from tests.reliability.watching import fuzz
 
 DOCS = Path(__file__).parents[2] / "docs"
 EVERY = 20
@@ -29,12 +30,15 @@ MOST_TOLD = 100
 def attack(name: str, count: int, trials: Callable[..., Iterator[Any]]) -> None:
     """Run what is missing of so many trials, and count outcomes."""
     path = DOCS / f"reliability-{name}.json"
-    known: dict[str, Any] = {"tried": 0, "survived": 0, "slowest": 0.0, "by": {}, "wrong": []}
+    known: dict[str, Any] = {"tried": 0, "survived": 0, "slowest": 0.0, "commits": {}}
+    known |= {"by": {}, "wrong": []}
     if path.exists():
         known = json.loads(path.read_text())
+    commit = _commit()
     for trial in trials(max(count - known["tried"], 0), first=known["tried"]):
         known["tried"] += 1
         known["survived"] += trial.survived
+        known["commits"][commit] = known["commits"].get(commit, 0) + 1
         known["slowest"] = max(known["slowest"], round(getattr(trial, "seconds", 0.0), 2))
         counts = known["by"].setdefault(trial[0], {})
         counts[trial.outcome] = counts.get(trial.outcome, 0) + 1
@@ -42,6 +46,16 @@ def attack(name: str, count: int, trials: Callable[..., Iterator[Any]]) -> None:
             known["wrong"].append([*trial])
         if known["tried"] % EVERY == 0 or known["tried"] >= count:
             path.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def _commit() -> str:
+    """What is attacked: the commit of the code, and whether it was changed since."""
+
+    def git(*words: str) -> str:
+        return subprocess.check_output(["git", *words], text=True, cwd=DOCS)
+
+    changed = git("status", "--porcelain", "--", "../cltr", "../plugins", "../tests/reliability")
+    return git("rev-parse", "--short=10", "HEAD").strip() + (", changed" if changed else "")
 
 
 def table(name: str) -> Iterator[str]:

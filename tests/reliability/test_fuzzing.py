@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.reliability.fuzzing import fuzz
 from tests.reliability.targets import TARGETS
+from tests.reliability.watching import fuzz
 
 
 def _wrong(trials):
