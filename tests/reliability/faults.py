@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.reliability.killing import COMMANDS, Killer, compare_content, world
+from tests.reliability.content import difference
+from tests.reliability.killing import COMMANDS, Killer, world
 
 Fault = Callable[[], None]
 MEGABYTE = 1 << 20
@@ -83,25 +84,25 @@ def all_faults(*, commands: tuple[str, ...] = (), disks: bool = True) -> Iterato
 
 
 def _try(killer: Killer, fault: str, name: str, way: Fault) -> Broken:
-    killer.reference(name)
+    killer.usual(name)
     folder = killer.fresh()
     words = killer.words(name) + (["--json"] if fault == "full stdout" else [])
     if name == "plugins new":
         words = killer.words(name)
-    ended = killer.finish(killer.start(words, folder, before=way))
+    ended = killer.run(words, folder, before=way)
     return _judged(killer, fault, name, folder, (ended.code, ended.told))
 
 
 def _judged(killer: Killer, fault: str, name: str, folder: Path, ended: tuple[int, str]) -> Broken:
-    expected, usual, _ = killer.reference(name)
+    usual = killer.usual(name)
     code, told = ended
     lines = [line for line in told.splitlines() if line.startswith("Error: ")]
     wrong = {
         "internal error": "Traceback" in told or "internal error" in told,
-        f"exit code {code}": code not in (usual, 1, 2),
+        f"exit code {code}": code not in (usual.code, 1, 2),
         "no line": code in (1, 2) and len(lines) != 1,
         "leftovers": bool(list(folder.rglob("*.cltr-*"))),
-        "opens as if whole": bool(compare_content(folder, expected)),
+        "opens as if whole": bool(difference(folder, usual.content)),
     }
     outcome = next((name for name, found in wrong.items() if found), "as it should")
     return Broken(fault, name, outcome, told[-300:])
@@ -109,7 +110,7 @@ def _judged(killer: Killer, fault: str, name: str, folder: Path, ended: tuple[in
 
 def _on_disk(killer: Killer, fault: str, name: str, options: str) -> Broken:
     """Run a command in a small file system."""
-    killer.reference(name)
+    killer.usual(name)
     place = Path(tempfile.mkdtemp(prefix="cltr-disk-"))
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", options, "none", str(place)], check=False
@@ -117,7 +118,7 @@ def _on_disk(killer: Killer, fault: str, name: str, options: str) -> Broken:
     try:
         if mounted != 0:
             return Broken(fault, name, "not tried: no right to mount")
-        ended = killer.finish(killer.start(killer.words(name), place))
+        ended = killer.run(killer.words(name), place)
         return _judged(killer, fault, name, place, (ended.code, ended.told))
     finally:
         if mounted == 0:

@@ -19,6 +19,7 @@ from select import select
 from typing import IO
 
 from tests.reliability.fuzzing import Attack, Trial
+from tests.reliability.processes import processor_seconds
 from tests.reliability.targets import TARGETS
 from tests.reliability.world import make_world, no_workers
 
@@ -107,15 +108,6 @@ def _end(process: "subprocess.Popen[bytes]", number: int) -> None:
     process.send_signal(signal.SIGUSR1)
     time.sleep(1.0)
     process.send_signal(number)  # the process does not handle it, so that it ends
-
-
-def processor_seconds(pid: int) -> float:
-    """What a process has taken of the processor, with those that it started and has seen end."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _child() -> None:

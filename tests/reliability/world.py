@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -201,3 +202,8 @@ def no_workers() -> Iterator[None]:
     """Studies read their cells and compute none."""
     with mock.patch("cltr.studies.runner._compute"):
         yield
+
+
+if __name__ == "__main__":  # prints what commands import
+    make_world(Path(sys.argv[1]), study=False)
+    print(*sys.modules, sep="\n")  # noqa: T201

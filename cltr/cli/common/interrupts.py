@@ -37,18 +37,22 @@ def message() -> str:
 
 @contextmanager
 def end_on_signals() -> Iterator[None]:
-    """Handle signals like this; from the main thread only."""
+    """Handle signals like this; from the main thread only.
+
+    At the end, all is done but Python's own clearing up: a signal then ends it without a word.
+    """
     heard, told = os.pipe()
     os.set_blocking(told, False)
-    before = [signal.signal(number, _handle) for number in SIGNALS]
+    for number in SIGNALS:
+        signal.signal(number, _handle)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     threading.Thread(target=_listen, args=(heard,), daemon=True).start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(-1)
-        for number, handler in zip(SIGNALS, before, strict=True):
-            signal.signal(number, handler)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _handle(number: int, frame: Any) -> NoReturn:
