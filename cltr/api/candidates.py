@@ -26,7 +26,7 @@ from cltr.experiment.judge_candidates import (
 )
 from cltr.experiment.judged_log import Clicks, JudgedLog, log_config, open_judged_log
 from cltr.experiment.provenance import made_from
-from cltr.files.claims import hidden_folder
+from cltr.files.claims import hidden_folder, reserve
 from cltr.health.outcome import worst
 
 LEAST_CONFIDENCE = 0.5
@@ -131,8 +131,7 @@ def gate(
         report: whether ``out`` writes the HTML report too.
     """
     options = {key: value for key, value in locals().items() if key not in NOT_REPEATED}
-    if out is not None:
-        check_out(out)
+    target = None if out is None else check_out(out)
     if not 0.0 <= max_loss <= 1.0:
         raise UsageError(f"max_loss is {max_loss}: it must lie between 0 and 1 (0.02: two points)")
     _check_choices(serve, clicks, confidence)
@@ -145,6 +144,7 @@ def gate(
         raise UsageError("no log; give the one that production served, with --log")
     settings = {"click_model": click_model, "top_k": top_k, "seed": seed}
     with (
+        reserve(target),
         opened(log, data=data, clicks=clicks, production=production, **settings) as judged,
         loaded([candidate], judged, serve=serve) as found,
     ):
@@ -152,29 +152,29 @@ def gate(
         judgement = judge_candidate(judged, found[0], confidence=level)
         verdict = decide(judged, judgement.evidence, max_loss=max_loss)
         changes = candidate_changes(judged, found[0])
-    result = {
-        "verdict": verdict.decision,
-        **verdict.plain(),
-        "max_loss": max_loss,
-        "log": judged.experiment.config.log,
-        "top_k": judged.experiment.config.top_k,
-        **judgement.plain(),
-        "checks": [check.plain() for check in judgement.evidence.all_checks],
-        "independent": judged.independence(),
-        "assumptions": list(judged.notes),
-        "click_model": judged.click_model,
-        "exposure": judged.experiment.production.source,
-        "made_from": made_from(
-            judged.experiment.dataset, repeat_command("gate", [candidate], options, usual=USUAL)
-        ),
-    }
-    gated = GateVerdict(verdict, result, changes=changes)
-    told: GateVerdict | CanaryResult = gated
-    if canary is not None:
-        rules = CanaryRules(tolerance, Limits(*outcome_range), confidence, outcome_column)
-        told = _judge_canary(canary, rules, judgement, gated, max_loss=max_loss)
-    if out is not None:
-        told.save(out, report=report)
+        result = {
+            "verdict": verdict.decision,
+            **verdict.plain(),
+            "max_loss": max_loss,
+            "log": judged.experiment.config.log,
+            "top_k": judged.experiment.config.top_k,
+            **judgement.plain(),
+            "checks": [check.plain() for check in judgement.evidence.all_checks],
+            "independent": judged.independence(),
+            "assumptions": list(judged.notes),
+            "click_model": judged.click_model,
+            "exposure": judged.experiment.production.source,
+            "made_from": made_from(
+                judged.experiment.dataset, repeat_command("gate", [candidate], options, usual=USUAL)
+            ),
+        }
+        gated = GateVerdict(verdict, result, changes=changes)
+        told: GateVerdict | CanaryResult = gated
+        if canary is not None:
+            rules = CanaryRules(tolerance, Limits(*outcome_range), confidence, outcome_column)
+            told = _judge_canary(canary, rules, judgement, gated, max_loss=max_loss)
+        if out is not None:
+            told.save(out, report=report)
     return told
 
 

@@ -12,6 +12,7 @@ from cltr.api.sources import DataLike, FileName, LogLike
 from cltr.api.verdicts import CandidateEvaluation
 from cltr.errors import UsageError
 from cltr.experiment.candidates import PRODUCTION
+from cltr.files.claims import reserve
 
 
 def evaluate(
@@ -59,8 +60,7 @@ def evaluate(
         out: save the result as JSON here, and its HTML report beside it.
         report: whether ``out`` writes the HTML report too.
     """
-    if out is not None:
-        check_out(out)
+    target = None if out is None else check_out(out)
     again: dict[str, Any] = {
         "blend_to_loss": blend_to_loss,
         "gain": gain,
@@ -79,18 +79,19 @@ def evaluate(
     }
     given = {key: value for key, value in judging.items() if value is not None}
     found: Evaluation | CandidateEvaluation
-    if log is not None:
-        _refuse(again, "judges a run without --log")
-        found = evaluate_candidates(run, log=log, data=data, **given)
-    else:
-        _refuse(given, "needs --log")
-        one: Any = run[0] if isinstance(run, list | tuple) and len(run) == 1 else run
-        if isinstance(one, list | tuple):
-            raise UsageError("several candidates are judged by a log; give it with --log LOG")
-        _check_run(one)
-        found = judge_again(one, data=data, **again)
-    if out is not None:
-        found.save(out, report=report)
+    with reserve(target):
+        if log is not None:
+            _refuse(again, "judges a run without --log")
+            found = evaluate_candidates(run, log=log, data=data, **given)
+        else:
+            _refuse(given, "needs --log")
+            one: Any = run[0] if isinstance(run, list | tuple) and len(run) == 1 else run
+            if isinstance(one, list | tuple):
+                raise UsageError("several candidates are judged by a log; give it with --log LOG")
+            _check_run(one)
+            found = judge_again(one, data=data, **again)
+        if out is not None:
+            found.save(out, report=report)
     return found
 
 

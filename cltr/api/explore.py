@@ -1,8 +1,8 @@
 """``cltr.explore``."""
 
 import json
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from cltr.data.loading import DEMO, find_dataset
 from cltr.errors import OptionError, UsageError
 from cltr.experiment.explore_log import ExplorationPlan, explore_log
 from cltr.exposure.logging_policy import LoggingPolicy, find_logging_policy
-from cltr.files.storage import finite, make_folder, write_beside
+from cltr.files.claims import hidden_folder
+from cltr.files.reserving import reserve_in
+from cltr.files.storage import finite, write_beside
 from cltr.logs.log_file import open_log
 from cltr.report.explore_tables import explore_tables, folder_readme
 from cltr.report.rendering import Tables
@@ -75,22 +77,31 @@ def explore(
             "of NDCG"
         )
     folder = None if out is None else _new_folder(Path(out))
-    with tempfile.TemporaryDirectory(prefix="cltr-") as temporary:
-        path = file_of(log)
-        if path is None:
-            path = Path(temporary) / "log.h5"
-            ingest(log, out=path, data=data, progress=False)
-        found = _explore(path, data, None if production is None else Path(production), max_loss)
-    rule = found.rule()
-    named = named_data(data)
-    result = {
-        "log": str(path if file_of(log) else "data frame"),
-        "data": named if isinstance(named, str) else "",
-        **_told(found),
-    }
-    if folder is not None:
-        result["files"] = _write(folder, rule, result)
+    with reserve_in(folder, RESULT):
+        with _as_file(log, data) as path:
+            found = _explore(path, data, None if production is None else Path(production), max_loss)
+        rule = found.rule()
+        named = named_data(data)
+        result = {
+            "log": str(path if file_of(log) else "data frame"),
+            "data": named if isinstance(named, str) else "",
+            **_told(found),
+        }
+        if folder is not None:
+            result["files"] = _write(folder, rule, result)
     return ExplorationResult(rule, result)
+
+
+@contextmanager
+def _as_file(log: LogLike, data: DataLike | None) -> Iterator[Path]:
+    """A log's file; a table in memory is ingested into one that is removed at the end."""
+    path = file_of(log)
+    if path is not None:
+        yield path
+        return
+    with hidden_folder() as folder:
+        ingest(log, out=folder / "log.h5", data=data, progress=False)
+        yield folder / "log.h5"
 
 
 def _new_folder(path: Path) -> Path:
@@ -161,7 +172,6 @@ def _production(policy: LoggingPolicy, dataset: Dataset) -> dict[str, Any]:
 
 
 def _write(folder: Path, rule: ServingRule, result: Mapping[str, Any]) -> list[str]:
-    make_folder(folder)
     files = [folder / name for name in (RULE, README, RESULT)]
     text = json.dumps(finite({**result, "files": [str(file) for file in files]}), indent=2)
     with write_beside(files[0], wait=True) as temporary:

@@ -1,7 +1,7 @@
 """``cltr.fit``."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from cltr.clicks.model_comparison import Outputs, fit_models
 from cltr.errors import UsageError
 from cltr.experiment.models_to_fit import choose_models
 from cltr.files.claims import reserve
+from cltr.files.reserving import reserve_in
 from cltr.files.storage import make_folder
 
 
@@ -70,22 +71,14 @@ def fit(
 
 @contextmanager
 def _reserved(outputs: Outputs) -> Iterator[None]:
-    """Claim what will be written; a folder that was made for it goes again if nothing is in it."""
+    """Claim what will be written."""
     models = outputs.models
-    folder = models if models is not None and not outputs.is_file else None
-    made = [] if folder is None else [one for one in (folder, *folder.parents) if not one.exists()]
-    if folder is not None:
-        make_folder(folder)
-    try:
-        with (
-            reserve(models if folder is None else folder / "fit.json"),
-            reserve(outputs.picture),
-        ):
-            yield
-    finally:
-        for one in made:
-            with suppress(OSError):
-                one.rmdir()
+    with (
+        reserve_in(None if outputs.is_file else models, "fit.json"),
+        reserve(models if outputs.is_file else None),
+        reserve(outputs.picture),
+    ):
+        yield
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import click
 
 from cltr.cli.common import interrupts
 from cltr.cli.common.json_stdout import stdout_for_json
+from cltr.cli.common.limits import check_limits
 
 COMMANDS = {
     "train": "Learn a ranker from clicks.",
@@ -31,6 +32,9 @@ COMMANDS = {
 }
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Why a terminal, a pipe or a file that stdout was sent to cannot be written."""
+_MANY = {errno.EMFILE, errno.ENFILE}
+_NO_MEMORY = ("Out of Memory Error", "can't start new thread", "Cannot allocate memory")
+"""What libraries say that have errors of their own for it."""
 HELP = {"-h", "--help", "--version"}
 
 
@@ -76,6 +80,8 @@ class LazyGroup(click.Group):
         try:
             _require_one_process(words)
             ours = bool(words) and words[0] in COMMANDS  # others print as they like
+            if not HELP & {*words}:
+                check_limits()
             with stdout_for_json(ours and "--json" in words and not HELP & {*words}):
                 code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.UsageError as error:
@@ -150,13 +156,26 @@ def _fail_on(error: Exception, *, verbose: bool) -> None:
         raise error
     if isinstance(error, CltrError):
         _fail(str(error), error.exit_code)
-    if isinstance(error, MemoryError):
-        _fail("not enough memory; use fewer queries or a smaller --top-k", 1)
-    if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
-        reason = (error.strerror or "").lower()
-        _fail(f"the output cannot be written: {reason}; free some space or write elsewhere", 1)
+    if reason := _fault_of_the_machine(error):
+        _fail(reason, 1)
     first = (str(error).splitlines() or [""])[0]
     _fail(f"internal error: {type(error).__name__}: {first}; run again with --verbose", 1)
+
+
+def _fault_of_the_machine(error: Exception) -> str:
+    """What the machine lacks, and what to do; nothing if the error has another cause."""
+    if isinstance(error, MemoryError) or any(word in str(error) for word in _NO_MEMORY):
+        return "not enough memory; use fewer queries or a smaller --top-k"
+    if not isinstance(error, OSError):
+        return ""
+    reason = (error.strerror or "").lower()
+    if error.errno in _MANY:
+        return f"{reason}; raise the limit with 'ulimit -n 1024'"
+    if error.errno == errno.ENOMEM:
+        return "not enough memory; use fewer queries or a smaller --top-k"
+    if error.filename is None and error.errno in _FULL:
+        return f"the output cannot be written: {reason}; free some space or write elsewhere"
+    return ""
 
 
 def _fail_interrupted() -> None:

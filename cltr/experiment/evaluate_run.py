@@ -22,6 +22,7 @@ from cltr.experiment.provenance import (
     KEYS,
     RANKS,
     SCORES,
+    changed_plugins,
     check_data,
     describe,
     open_data,
@@ -103,6 +104,7 @@ def evaluate_with_changes(
     judged = experiment.judge_served(served, rewards=rewards)
     as_stored = own is not None and data is None and blend_to_loss is None and not measures
     told = _told(experiment, earlier, rewards, judged)
+    told["alerts"] = [*told["alerts"], *changed_plugins(config, components)]
     if as_stored:
         changed = [*_changed(earlier, judged, config.top_k)]
         told |= {"alerts": [*told["alerts"], *changed], "certificate_confirmed": not changed}

@@ -15,7 +15,7 @@ from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import OWN, own_data
 from cltr.objectives.rewards import Labels
 from cltr.options import Choice
-from cltr.plugins import versions
+from cltr.plugins import changed_files, versions
 from cltr.training.processes import current_processes
 from cltr.types import Dataset
 
@@ -93,6 +93,27 @@ def _check_unchanged(folder: RunFolder, path: str, found: str, expected: str) ->
             f"{path}: has changed since {folder.path} was run: fingerprint "
             f"{found}, expected {expected}; restore it, or train again"
         )
+
+
+def changed_plugins(config: RunConfig, components: Components) -> list[str]:
+    """A line for each plugin file that is not the one that the run was made with."""
+    return [
+        f"the plugin file {name} has changed since this run: what it computes now may differ"
+        for name in _changed_files(config, components)
+    ]
+
+
+def check_plugins(folder: RunFolder, config: RunConfig, components: Components) -> None:
+    """A run that goes on needs the plugin files that it began with."""
+    for name in _changed_files(config, components):
+        raise DataError(
+            f"{name}: has changed since {folder.path} was begun; restore it, or train again"
+        )
+
+
+def _changed_files(config: RunConfig, components: Components) -> list[str]:
+    before = config.provenance.get("plugins", {})
+    return changed_files(before if isinstance(before, dict) else {}, needed_plugins(components))
 
 
 def describe(config: RunConfig, components: Components) -> dict[str, Any]:

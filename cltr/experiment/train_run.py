@@ -23,6 +23,7 @@ from cltr.experiment.provenance import (
     RANKS,
     SCORES,
     check_data,
+    check_plugins,
     describe,
     open_data,
     provenance,
@@ -115,6 +116,7 @@ def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
         config = read_config(folder)
         components = compose(config)
         _check_same_processes(folder, config)
+        check_plugins(folder, config, components)
         config, dataset = open_data(config)
         check_data(folder, config, dataset)
         return _run(config, components, dataset, folder, progress or Progress())
@@ -149,6 +151,7 @@ def _run(
     changes = run_changes(found.experiment, found.outcome.served, found.outcome.rewards)
     folder.write_json(CHANGES, changes)
     folder.write_json("result.json", result)
+    resume_with("report", str(folder.path))  # only its page is missing now
     folder.checkpoint.remove()
     return result
 

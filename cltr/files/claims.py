@@ -122,14 +122,18 @@ def hidden_folder(parent: Path | None = None) -> Iterator[Path]:
         yield folder
     finally:
         _claimed.discard(folder)
+        os.close(handle)  # first: it may be the only handle that is left to remove the folder with
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
 
 
 def _locked_folder(place: Path) -> tuple[Path, int]:
     """A new folder that gets its name when it is locked: before, it could be taken for left."""
     new = Path(tempfile.mkdtemp(prefix=".", suffix=NEW, dir=place))
-    handle = os.open(new, os.O_RDONLY)
+    try:
+        handle = os.open(new, os.O_RDONLY)
+    except OSError:
+        new.rmdir()
+        raise
     with suppress(OSError):  # some network disks cannot lock folders
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return new.rename(new.with_suffix(PARTIAL)), handle

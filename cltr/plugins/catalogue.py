@@ -91,7 +91,7 @@ class Registry:
         )
         failed = "".join(
             f"; {failure.provider} failed to load: {failure.reason}" for failure in self.failures
-        )
+        ) + "".join(f"; {note}" for note in self.notes if note.endswith("left out"))
         meant = did_you_mean(name, self.components[role])
         raise UnknownNameError(
             f"no {role} named '{name}'; installed: {installed or 'none'}{failed}"

@@ -30,13 +30,18 @@ def components_of(plugin: Any, *, name: str) -> Found:
     if not implemented:
         raise PluginError("it implements no hook of cltr.hookspecs; mark functions with hookimpl")
     notes = [_unknown_hook(caller) for caller in implemented.values() if not caller.has_spec()]
-    found = [
-        (role, component)
-        for role, (hook, contract) in ROLES.items()
-        if hook in implemented
-        for component in _returned_by(implemented[hook], contract)
-    ]
-    return Found(found, notes)
+    found: list[tuple[str, type[Any]]] = []
+    wrong: list[str] = []
+    for role, (hook, contract) in ROLES.items():
+        for component in _returned_by(implemented[hook]) if hook in implemented else ():
+            problem = _problem(component, implemented[hook], contract)
+            if problem:
+                wrong.append(problem)
+            else:
+                found.append((role, component))
+    if wrong and not found:
+        raise PluginError(wrong[0])
+    return Found(found, notes + [f"{problem}; this class is left out" for problem in wrong])
 
 
 def _unknown_hook(caller: Any) -> str:
@@ -50,16 +55,15 @@ def _unknown_hook(caller: Any) -> str:
     )
 
 
-def _returned_by(hook: Any, contract: type[Any]) -> Iterable[type[Any]]:
+def _returned_by(hook: Any) -> Iterable[Any]:
     returned = (hook() or [None])[0]  # pluggy leaves out None
     if not isinstance(returned, list | tuple):
         raise PluginError(f"{hook.name} returned {returned!r}; it must return a list of classes")
-    for component in returned:
-        if not (inspect.isclass(component) and issubclass(component, contract)):
-            raise PluginError(
-                f"{hook.name} returned {component!r}, which is no {contract.__name__} class"
-            )
-        problem = class_problem(component, contract)
-        if problem:
-            raise PluginError(problem)
     return returned
+
+
+def _problem(component: Any, hook: Any, contract: type[Any]) -> str:
+    """What keeps a class from being used, if anything."""
+    if not (inspect.isclass(component) and issubclass(component, contract)):
+        return f"{hook.name} returned {component!r}, which is no {contract.__name__} class"
+    return class_problem(component, contract) or ""

@@ -31,3 +31,21 @@ def missing_plugins(needed: Mapping[str, str]) -> str:
         for name, version in missing.items()
     ]
     return f"; it needs {', '.join(missing)}, not loaded here: {'; '.join(ways)}" if ways else ""
+
+
+def changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Names of plugin files whose content is another one.
+
+    Args:
+        before: as :func:`plugins_of` gave them.
+        now: as it gives them.
+
+    Example:
+        >>> changed_files({"mine.py": "ab12", "cltr-dr": "0.1"}, {"mine.py": "cd34"})
+        ['mine.py']
+    """
+    return [
+        name
+        for name, kept in before.items()
+        if name.endswith(".py") and now.get(name, kept) != kept
+    ]

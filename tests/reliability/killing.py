@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -149,22 +149,26 @@ class Killer:
         if outcome == "finished before":
             return None
         if outcome == "interrupted":
-            words = shlex.split(_line(ended).partition(": cltr ")[2])
-        else:
-            run = folder / "run"
-            resumes = name.startswith("train") and (run / "run.toml").exists()
-            words = ["train", "--resume", "run"] if resumes else self.words(name)
-        if words[0] == "train" and any(folder.glob("*/result.json")):
-            return None  # it was killed after all was written
-        return words
+            return shlex.split(_line(ended).partition(": cltr ")[2])
+        if not name.startswith("train"):
+            return self.words(name)
+        if done := [*folder.glob("*/result.json")]:
+            return ["report", done[0].parent.name]  # it was killed after all else was written
+        resumes = (folder / "run" / "run.toml").exists()
+        return ["train", "--resume", "run"] if resumes else self.words(name)
 
     def fresh(self) -> Path:
         folder = self._place / "trial"
         shutil.rmtree(folder, ignore_errors=True)
-        (folder / "tmp").mkdir(parents=True)
+        folder.mkdir()
+        self.fill(folder)
+        return folder
+
+    def fill(self, folder: Path) -> None:
+        """Put into an empty folder what commands need there."""
+        (folder / "tmp").mkdir()
         shutil.copytree(self._world / "stopped", folder / "stopped")
         shutil.copyfile(self._world / "data.h5", folder / "data.h5")  # of the stopped run
-        return folder
 
 
 def _wait(process: Started, usual: Usual, rng: Random, *, by_clock: bool) -> None:
@@ -227,8 +231,13 @@ def _what_is_left(folder: Path, expected: dict[str, Any], number: int) -> str:
 def kill(count: int, *, first: int = 0) -> Iterator[Kill]:
     """Trials spread over all commands."""
     with world() as killer:
-        for number in range(first, first + count):
-            yield killer.trial(*_case(number))
+        yield from kills(killer, range(first, first + count))
+
+
+def kills(killer: Killer, numbers: Iterable[int]) -> Iterator[Kill]:
+    """Trials with these numbers."""
+    for number in numbers:
+        yield killer.trial(*_case(number))
 
 
 @contextmanager

@@ -29,6 +29,8 @@ BLOCKED = 180.0
 """Seconds of the clock after which a trial waits for something that does not come."""
 SET_UP = 900.0
 """Seconds of the clock for what is not a trial: the world, good files, compiling."""
+CHILD = ["-m", "tests.reliability.watching"]
+"""What tries damaged inputs: words for Python."""
 LAST_WORDS = 1_500
 """Characters kept of what a lost process said."""
 
@@ -48,7 +50,7 @@ def _watched(cases: list[tuple[int, int]]) -> Iterator[Trial]:
     """Trials of one process; the one in which it died or hung is the last."""
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.reliability.watching"],
+            [sys.executable, *CHILD],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,
