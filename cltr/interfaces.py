@@ -128,9 +128,9 @@ class ClickModel(Component, ABC):
         found = self.affine(top_k)
         if found is None:
             raise UnsupportedError(
-                f"click model '{self.name}' is not affine in relevance over {top_k} ranks, so the "
-                "rewards ips, snips, dr, dm and the metric 'clicks' cannot use it; "
-                "use --reward click-model or naive"
+                f"click model '{self.name}' gives no examination and trust for {top_k} ranks (it "
+                "is not affine in relevance), so the rewards ips, snips, dr, dm and the metric "
+                "'clicks' cannot use it; use --reward click-model or --reward naive"
             )
         return found
 

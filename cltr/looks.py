@@ -85,11 +85,11 @@ def label(ranker: str) -> str:
     return RANKERS[ranker].label if ranker in RANKERS else ranker
 
 
-def signed(value: float, digits: int = 4) -> str:
+def with_sign(value: float, digits: int = 4) -> str:
     """A difference with its sign; one that rounds to 0 has none.
 
     Example:
-        >>> signed(0.25), signed(-0.25), signed(-1e-9)
+        >>> with_sign(0.25), with_sign(-0.25), with_sign(-1e-9)
         ('+0.2500', '-0.2500', '0.0000')
     """
     told = f"{value:+.{digits}f}"

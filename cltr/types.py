@@ -362,8 +362,9 @@ class Exposure:
         contradicted = int((~possible & (examined != 0)).sum())
         if contradicted:
             raise DataError(
-                f"{contradicted} displayed documents have no positive propensity in the "
-                f"{self.source} exposure, so it is not that of this log; count it from the log"
+                f"{contradicted} documents were shown that production never shows by its "
+                f"{self.source} exposure, so it is not the exposure of this log; use --exposure "
+                "counted"
             )
         return np.divide(1.0, propensities, out=np.zeros(len(possible)), where=possible)
 

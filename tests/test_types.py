@@ -153,6 +153,6 @@ def test_inverse_propensities_eq_23_are_clipped_from_below():
 def test_an_exposure_that_contradicts_the_log_is_refused():
     exposure = Exposure(*3 * [np.array([0.5, 0.0, 0.0])])
     with pytest.raises(
-        DataError, match=r"^1 displayed documents have no positive propensity in the"
+        DataError, match=r"^1 documents were shown that production never shows by its"
     ):
         exposure.inverse_propensities(np.array([0.1, 0.1, 0.0]))

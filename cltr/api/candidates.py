@@ -141,7 +141,7 @@ def gate(
             "must be the smaller one"
         )
     if log is None:
-        raise UsageError("no log; give the one that production served, with --log")
+        raise UsageError("give the log that production served with --log LOG")
     settings = {"click_model": click_model, "top_k": top_k, "seed": seed}
     with (
         reserve(target),

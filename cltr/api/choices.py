@@ -57,7 +57,7 @@ def chosen_component(key: str, value: Any, options: Mapping[str, Any] | None) ->
     other = [table.replace("_", "-") for table in values if table != key]
     if other:
         raise UsageError(
-            f"-o {other[0]}: only options of the {key.replace('_', '-')} are asked for"
+            f"-o {other[0]}: only options of the {key.replace('_', '-')} can be set here"
         )
     found: dict[str, Any] = values.get(key, {})
     return found

@@ -77,8 +77,8 @@ class ClickRows:
         pairs = np.stack([_codes(self.query), _codes(position)])
         if np.unique(pairs, axis=1).shape[1] < n:
             raise UsageError(
-                "a query has several rows at one position; say with session which rows were shown "
-                "together"
+                "a query has several rows at one position; give session, to say which rows were "
+                "shown together"
             )
         return self.query
 
@@ -91,8 +91,9 @@ class ClickRows:
         if differs.any():
             row = int(np.flatnonzero(differs)[0])
             raise DataError(
-                f"row {row}: document '{self.documents[row]}' of query '{self.query[row]}' had "
-                "other features before; give what changed an id of its own"
+                f"row {row}: document '{self.documents[row]}' of query '{self.query[row]}' has "
+                "other features than in an earlier row; give it another id where its features "
+                "change"
             )
         return _dataset(self.features[first], self.query[first], self.documents[first])
 

@@ -125,7 +125,10 @@ class ClickRanker:
                 raise UsageError("counts by rank have no position and no session; leave them out")
             form = ClickCounts(features, query, clicks, impressions, names, scores)
         elif position is None:
-            raise UsageError("give position with a row for each impression, or impressions by rank")
+            raise UsageError(
+                "fit needs position, for rows that are impressions, or impressions, "
+                "for counts by rank"
+            )
         else:
             form = ClickRows(features, query, clicks, position, session, names, scores)
         self._train(form)

@@ -106,7 +106,7 @@ def _as_file(log: LogLike, data: DataLike | None) -> Iterator[Path]:
 
 def _new_folder(path: Path) -> Path:
     if (path / RULE).exists():
-        raise UsageError(f"{path}: has a {RULE} already; choose another --out")
+        raise UsageError(f"{path}: holds a {RULE} already; choose another folder (--out)")
     if path.is_file():
         raise UsageError(f"{path}: is a file; --out needs a folder")
     return path
@@ -118,7 +118,7 @@ def _explore(
     log = open_log(path)
     if log.lists is not None:
         if data is not None:
-            raise UsageError(f"{path}: the log stands alone, on lists of its own; leave out --data")
+            raise UsageError(f"{path}: the log was ingested without a data set; leave out --data")
         dataset: Dataset = log.lists
     else:
         dataset = dataset_of(data) or find_dataset(DEMO)

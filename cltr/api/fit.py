@@ -87,7 +87,10 @@ def _spread(cluster: str | None, *, intervals: bool) -> Iterator[Spread | None]:
         yield None
         return
     if not intervals:
-        raise UsageError("--cluster: is for --intervals")
+        raise UsageError(
+            "--cluster: only --intervals are computed on a cluster; add --intervals, "
+            "or leave it out"
+        )
     from cltr.studies.ray_cluster import spread_on_ray
 
     with spread_on_ray(cluster) as spread:
@@ -97,6 +100,8 @@ def _spread(cluster: str | None, *, intervals: bool) -> Iterator[Spread | None]:
 def _kept(log: LogLike, folder: Path, *, data: DataLike | None, progress: bool | None) -> Path:
     """A table in memory as a log file among the models."""
     if folder.suffix == ".h5":
-        raise UsageError(f"--out {folder}: the log is in memory, and is kept too; name a folder")
+        raise UsageError(
+            f"--out {folder}: a log in memory is saved beside the models; name a folder, not a file"
+        )
     make_folder(folder)
     return ingest(log, out=folder / "log.h5", data=data, sessions=True, progress=progress).path

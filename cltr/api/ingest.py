@@ -95,7 +95,7 @@ def ingest(
     if engine != "duckdb":
         return _ingest_elsewhere(given, reader)
     if master:
-        raise UsageError("--master: is for --engine spark")
+        raise UsageError("--master: can only be used with --engine spark")
     with (
         reserve(Path(out)),
         as_files(source, valid, test, production) as (paths, for_valid, for_test, scores),
@@ -140,7 +140,7 @@ def _ingest_elsewhere(given: Mapping[str, Any], reader: Mapping[str, Any]) -> Lo
     for name in ("valid", "test", "feature_columns", "data_out"):
         if given[name]:
             flag = "--feature-column" if name == "feature_columns" else f"--{name}"
-            raise UsageError(f"{flag.replace('_', '-')}: is not for --engine spark")
+            raise UsageError(f"{flag.replace('_', '-')}: cannot be used with --engine spark")
     from cltr.logs.remote_counts import counted_by_spark
 
     source, out = given["source"], Path(given["out"])
@@ -212,8 +212,8 @@ def _make_dataset(
         raise UsageError("--feature-column and --data-out go together; give both")
     if given["format"] != "long" or any(given[k] is not None for k in ("data", "valid", "test")):
         raise UsageError(
-            "--feature-column: is for a log with a row for each impression, without --data, "
-            "--valid and --test"
+            "--feature-column: needs a log with a row for each impression (--format long), and "
+            "cannot be used with --data, --valid or --test"
         )
     named = {key: reader[key] for key in ("query_column", "document_column") if key in reader}
     chosen = named | {"feature_columns": tuple(patterns), "missing": given["missing"]}
@@ -231,14 +231,15 @@ def _make_dataset(
 def _merge(paths: Sequence[Path], out: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """Add up log files, whole parts of which may be left out."""
     if not all(path.suffix == ".h5" for path in paths):
-        raise UsageError("give log files (.h5) to merge, or files to ingest, not both")
+        raise UsageError("give either log files (.h5) to merge, or files to import, not both")
     defaults = {name: one.default for name, one in inspect.signature(ingest).parameters.items()}
     free = ("source", "out", "progress", "reader", "start", "until", "on")
     asked = [*given["reader"]]
     asked += [key for key in given if key not in free and not _same(given[key], defaults[key])]
     if asked:
         raise UsageError(
-            f"--{asked[0].replace('_', '-')}: log files are merged as they are; leave it out"
+            f"--{asked[0].replace('_', '-')}: cannot be used when log files (.h5) are merged; "
+            "leave it out"
         )
     window = Window(str(given["start"] or ""), str(given["until"] or ""))
     return merge_files(paths, out, window=window, actions=parse_actions(flat(given["on"])))

@@ -37,7 +37,7 @@ class Ranking(Shown):
     def table(self) -> "pyarrow.Table":
         """The rows: query, document, rank, score and expected weight; or what requests get."""
         if self._table is None:
-            raise DataError(f"the rankings are in {self.result['out']}")
+            raise DataError(f"the rankings were written to {self.result['out']}")
         return self._table
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:
@@ -158,9 +158,11 @@ def _requests(path: Path, query_column: str) -> dict[str, list[str]]:
     seen: set[str] = set()
     for request, query in rows:
         if not request or not query:
-            raise DataError(f"{path}: a request has no id or no query")
+            raise DataError(f"{path}: a row has no request or no query; every row needs both")
         if request in seen:
-            raise DataError(f"{path}: request '{request}' comes twice; an id decides a ranking")
+            raise DataError(
+                f"{path}: request '{request}' appears twice; give each request an id of its own"
+            )
         seen.add(request)
         found.setdefault(query, []).append(request)
     return found

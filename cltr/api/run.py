@@ -234,7 +234,7 @@ class Run(Evaluation):
         """
         own = self.config
         if log is None and not own.log:
-            raise UsageError(f"{self.path}: the run has no log of its own; give one")
+            raise UsageError(f"{self.path}: the run was not trained on a log; give a log")
         if log is None:
             data = own.data if data is None and own.data != OWN else data
             log = own.log

@@ -87,7 +87,7 @@ def train(
     given = {key: value for key, value in locals().items() if key in CHOICES}
     if resume is not None:
         if any(value is not None for value in (*given.values(), options or None, config, out)):
-            raise UsageError("--resume takes everything from the run itself; give it alone")
+            raise UsageError("--resume takes all options from the run; give no others")
         with run_progress(progress) as bars:
             result = train_run.resume(Path(resume), progress=bars)
         return _finished(resume, result, report=report)

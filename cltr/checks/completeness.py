@@ -81,7 +81,7 @@ def clickless(evidence: Evidence) -> Iterator[Finding]:
         },
         round(share, 4),
         f"{share:.1%} of the interactions have no click"
-        + (f"; {expected:.0%} would, if clicks were independent" if missing else ""),
+        + (f"; {expected:.0%} would have none if clicks were independent" if missing else ""),
         "where only searches with a click are logged, click rates are too high, most of all for "
         "queries that seldom get a click"
         if missing
@@ -129,7 +129,12 @@ def problems(evidence: Evidence) -> Iterator[Finding]:
             row["count"],
             f"{row['count']:,} {row['unit']} ({share:.1%}): {row['what']} ({row['action']})",
             "found when the log was ingested",
-            f"look into them; --on {row['problem']}=... decides" if harmful else "",
+            (
+                f"look at these rows; cltr ingest --on {row['problem']}=... decides what is done "
+                "about them"
+            )
+            if harmful
+            else "",
             details={"share": round(share, 6)},
         )
     if evidence.log.description.get("problems") is not None:
@@ -144,9 +149,11 @@ def _lost(share: float) -> Finding:
         round(share, 4),
         f"{share:.1%} of the log was dropped because rows contradict each other, are incomplete or "
         "unknown",
-        "rows that could not be used are seldom a random part of a log: what is left may show "
-        "other click rates than there were",
-        "" if level == "good" else "find the cause, see the problems below, and ingest again",
+        "the dropped rows are seldom a random part of a log, so click rates in the rest may "
+        "differ from the true ones",
+        ""
+        if level == "good"
+        else ("find the cause (see the problems below), and ingest the log again"),
     )
 
 
@@ -185,8 +192,9 @@ def outliers(evidence: Evidence) -> Iterator[Finding]:
         for_all(level),
         everything,
         f"in {everything:,} interactions ({share:.2%}) every document was clicked",
-        "robots and testers click on all; such clicks say nothing of relevance, and count as many",
-        "leave them out before ingesting" if everything else "",
+        "robots and testers click on everything; their clicks say nothing about relevance, and "
+        "there are many of them",
+        "remove them before ingesting" if everything else "",
     )
 
 

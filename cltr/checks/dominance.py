@@ -40,12 +40,16 @@ def largest_query(evidence: Evidence) -> Iterator[Finding]:
         "largest-query",
         uses,
         round(share, 4),
-        f"one query has {traffic:.1%} of the interactions and one has {clicked:.1%} of the clicks, "
-        f"of {several:,} queries; by traffic they count as {effective:,.1f} equal ones"
+        f"of {several:,} queries, one has {traffic:.1%} of the interactions and one has "
+        f"{clicked:.1%} of the clicks; the traffic is worth {effective:,.1f} equally frequent "
+        "queries"
         if several > 1
         else "all interactions are with one query",
-        "numbers by traffic are then numbers of that query, and say little about the others",
-        "" if share <= LARGE or several == 1 else "look at the others apart, or log for longer",
+        "averages over the traffic are then mostly about that query, and say little about the "
+        "others",
+        ""
+        if share <= LARGE or several == 1
+        else ("look at the other queries separately, or log for longer"),
         details={"effective_queries": effective, "traffic": traffic, "clicks": clicked},
     )
 
@@ -66,6 +70,6 @@ def busiest_user(evidence: Evidence) -> Iterator[Finding]:
         round(share, 4),
         f"of {users['users']:,} users '{top['user']}' has {top['interactions']:,} interactions "
         f"({share:.1%}); the median has {median:g}",
-        "one who searches that much is a robot or a test, and weighs as many people",
-        "leave it out before ingesting" if level == "warning" else "",
+        "a user who searches that much is probably a robot or a test, and counts like many people",
+        "remove this user before ingesting" if level == "warning" else "",
     )

@@ -47,7 +47,8 @@ def drift(evidence: Evidence) -> Iterator[Finding]:
             {},
             None,
             "no times were logged, so drift cannot be seen",
-            "a policy serves the future; clicks of another season or site say little about it",
+            "a ranker serves future users; clicks from another season or site say little about "
+            "them",
             "ingest with --time-column",
         )
         return
@@ -66,8 +67,8 @@ def drift(evidence: Evidence) -> Iterator[Finding]:
         f"{rates[0]:.4f} to {rates[1]:.4f}"
         + ("" if errors > BEYOND_CHANCE else ", which may be chance")
         + f"; {depth:.0%} of the impressions moved to other ranks",
-        "what is learned from clicks of another time may not hold now; and where ranks and clicks "
-        "changed together, time looks like position bias",
+        "what clicks of another time teach may not hold now; and if ranks and clicks changed at "
+        "the same time, the change looks like position bias",
         "" if level == "good" else "find out what changed, and use the latest part of the log",
         details={"standard_errors": errors, "depth_change": depth, "periods": len(periods)},
     )
@@ -123,5 +124,5 @@ def _silent_periods(shown: Floats, clicks: Floats) -> Iterator[Finding]:
         round(share, 4),
         f"{share:.0%} of the impressions lie in periods without a single click",
         "clicks were not logged then, and their impressions count as not clicked",
-        "leave these periods out before ingesting",
+        "leave these periods out (--from and --until of cltr ingest)",
     )

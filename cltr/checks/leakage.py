@@ -26,7 +26,7 @@ def _leakage(evidence: Evidence) -> Iterator[Finding]:
             for_estimates("warning" if few else "note"),
             round(share, 4),
             f"{share:.1%} of the validation interactions are with queries that training saw too",
-            "a score per document knows nothing of other queries: validation says little"
+            "a score per document says nothing about other queries, so validation says little"
             if few
             else "validation tells how these queries are served, not how new ones would be",
             "split interactions instead of giving validation files"
@@ -48,9 +48,9 @@ def _leakage(evidence: Evidence) -> Iterator[Finding]:
                 else "validation interactions come after all training ones"
             )
             + (", and test interactions among both" if mixed else ""),
-            "what is popular for a day helps on both sides of such a split, not tomorrow"
+            "what is popular on one day then helps in training and in validation, but not later"
             if overlapping or mixed
-            else "a policy serves the future",
+            else "a ranker serves future users",
             "ingest with --split-by time" if overlapping or mixed else "",
         )
     users = evidence.interactions.get("users", {})
@@ -62,6 +62,6 @@ def _leakage(evidence: Evidence) -> Iterator[Finding]:
             both,
             f"{both:,} users are in training and in validation"
             + (f", and {tested:,} are in the test part and in another" if tested else ""),
-            "their tastes help on both sides of the split",
+            "training has seen what these users like, so validation is too optimistic",
             "ingest with --split-by user",
         )

@@ -96,7 +96,7 @@ def _told(evidence: Evidence, share: float) -> str:
         f"{_size(SMALL_ERROR)} for {share:.0%} of the clicks; {moved}"
         + (f"; {apart} ranks cannot be compared" if apart else "")
         + (
-            f"; one query tells {swaps.largest_query:.0%} of it"
+            f"; one query contributes {swaps.largest_query:.0%} of it"
             if _from_one_query(evidence)
             else ""
         )
@@ -147,7 +147,7 @@ def click_rates(evidence: Evidence) -> Iterator[Finding]:
         for_all("warning" if rises else "note"),
         round(last, 4),
         text,
-        "clicks that rise with rank are not those of people who read from the top"
+        "people who read from the top do not click more on lower ranks"
         if rises
         else "part of the fall is position bias, part is that production ranks well",
         "check that positions are right, and what counts as a click" if rises else "",

@@ -120,7 +120,7 @@ def _told(found: Variation) -> str:
     }
     told = f"{kinds[found.kind]}: {found.share:.1%} of the interactions got a fixed list"
     if np.isnan(found.repeat):
-        return f"{told} (told by {found.known_by})"
+        return f"{told} (known from {found.known_by})"
     in_a_row = f", two in a row at {following}" if following else ""
     return f"{told}; two displays of a query agree at {found.repeat:.1%} of the ranks{in_a_row}"
 
@@ -134,7 +134,7 @@ _MEANING = {
     "their relevance stayed the same; what else changed at that time looks like rank, and what was "
     "shown on average is not what is shown now",
     "varied": "the same documents were seen at several ranks",
-    "unknown": "chance can only be seen where a query comes again",
+    "unknown": "whether rankings vary can only be seen where a query comes again",
 }
 _ADVICE = {
     "deterministic": "explore in a small share of the requests, see 'exploration'; or give a click "
@@ -205,6 +205,8 @@ def exposure(evidence: Evidence) -> Iterator[Finding]:
         round(away, 4),
         f"logged {source} put {away:.1%} of the impressions elsewhere than they were, beyond "
         "chance",
-        "propensities that are not those of this log make every weight wrong",
-        "" if level == "good" else "check which ranker wrote them; or use --exposure counted",
+        "propensities of another log make every weight wrong",
+        ""
+        if level == "good"
+        else ("check which ranker wrote them, or train with --exposure counted"),
     )

@@ -43,12 +43,13 @@ def overlap(evidence: Evidence) -> Iterator[Finding]:
             if far.hidden > SOME_HIDDEN
             else ""
         ),
-        "clicks are weighted by how much more a ranking shows a document than production did; "
-        "where weights differ much a few clicks decide; what is never shown is not estimated"
+        "a click is weighted by how much more the new ranking shows its document than production "
+        "did; if weights differ much, a few clicks decide; documents that were never shown have "
+        "no estimate"
         + ("" if not evidence.counted else "; exposure is counted, so the truth is rather worse"),
         ""
         if far.clicks >= MANY_EFFECTIVE_CLICKS and far.hidden <= MUCH_HIDDEN
-        else "stay near production, or log for longer",
+        else "stay close to production, or log for longer",
         details={"very_different": vars(far), "close": vars(near)},
         decides="evaluation",
     )
@@ -103,8 +104,8 @@ def rare_queries(evidence: Evidence) -> Iterator[Finding]:
         round(often, 4),
         f"{often:.1%} of the interactions are with queries that came {FEW_DISPLAYS} times or more; "
         f"the median query came {median:g} times, the most frequent {most:,} times",
-        "exposure that is counted from a few lists is those lists, not what production would show; "
-        "and a score per document learns nothing from a query that came once",
+        "exposure that is counted from a few lists describes these lists, not what production "
+        "would show; and a score per document learns nothing from a query that came once",
         "" if rare == "good" else "give features (--data) and production's scores (--production)",
         details={"median_displays": median},
     )
@@ -121,7 +122,7 @@ def click_model(evidence: Evidence) -> Iterator[Finding]:
         for_estimates("warning" if text else "good"),
         None,
         text or f"click rates by rank lie within what '{model.name}' allows",
-        "a click model that cannot have made these clicks corrects for a bias that is not there",
+        "a click model that contradicts the clicks corrects for a bias that does not exist",
         "fit a click model to the log (cltr fit), or give values by rank "
         "(-o click-model.examination=...)"
         if text

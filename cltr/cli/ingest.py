@@ -259,7 +259,10 @@ def _asked(flags: dict[str, Any], format_: str) -> dict[str, Any]:
     unusable = ("data", "production", "valid", "test", "feature_columns", "data_out")
     for name in unusable:
         if flags.get(name):
-            raise UsageError(f"--{name.replace('_', '-')}: is for --format counts, not --emit-sql")
+            raise UsageError(
+                f"--{name.replace('_', '-')}: cannot be used with --emit-sql; give it "
+                "later, with --format counts"
+            )
     names = ("valid_share", "test_share", "split_by", "valid_from", "test_from", "start", "until")
     asked = {name: flags[name] for name in (*names, "seed", "top_k", "sessions")}
     return asked | {"on": flags["actions"], "format": format_}

@@ -105,13 +105,13 @@ def command(
     warn_about_plugins()
     given = {key: value for key, value in changes.items() if value is not None}
     if ranks is not None and figure != "figure-1":
-        raise click.UsageError("--ranks belongs to figure-1")
+        raise click.UsageError("--ranks can only be used with figure-1")
     if methods and figure != "panel":
         raise click.UsageError("-m adds a method to the panel; 'cltr compare' compares methods")
     if preset and figure == "panel":
         raise click.UsageError("the panel has no presets; change it with -o or -m")
     if figure == "figure-1" and (given or assignments or quick or data != "demo"):
-        raise click.UsageError("figure-1 is a formula: it takes --ranks and --out alone")
+        raise click.UsageError("figure-1 draws a formula, so it takes only --ranks and --out")
 
     from cltr.cli.common.output import end_with, show
     from cltr.experiment.config import parse_assignments

@@ -172,7 +172,7 @@ def open_fit_data(
     """
     log = open_log(path, dataset)
     if dataset is not None and log.lists is not None:
-        raise UsageError(f"{path}: the log stands alone, on lists of its own; leave out --data")
+        raise UsageError(f"{path}: the log was ingested without a data set; leave out --data")
     depth = log.statistics["train"].top_k
     if top_k is not None and top_k > depth:
         raise UsageError(f"--top-k is {top_k}, but the log shows {depth} ranks")

@@ -93,7 +93,10 @@ def all_pairs(
     found = harvest(statistics)
     counts = CellCounts(*_pairs(found), statistics.top_k, np.arange(statistics.top_k**2 + 1))
     if not counts.clicks.sum() > 0:
-        raise DataError("no document was clicked and shown at two ranks; position bias needs them")
+        raise DataError(
+            "no document with clicks was shown at two ranks, so position bias cannot "
+            "be estimated from swaps"
+        )
     start = Affine(0.9 / np.arange(1, statistics.top_k + 1), np.zeros(statistics.top_k))
     options = FitOptions(iterations=iterations, tolerance=tolerance)
     climber = Climber(counts, start, smoothing=0.0)

@@ -73,7 +73,8 @@ def _schema(dataset: Dataset) -> Any:
     taken = [name for name, _ in columns if name in names]
     if taken:
         raise DataError(
-            f"{dataset.name}: a feature is named '{taken[0]}', as a column of the table"
+            f"{dataset.name}: a feature is named '{taken[0]}', like a column that the table must "
+            "have; rename the feature"
         )
     return pyarrow.schema([*columns, *((name, pyarrow.float32()) for name in names)])
 

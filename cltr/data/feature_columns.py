@@ -142,9 +142,9 @@ def _refuse_logs(columns: TableColumns, features: list[str], where: str) -> None
     found = [name for role in _OF_A_LOG for name in columns.known(role) if name in features]
     if found:
         raise DataError(
-            f"{where}: {shown(found)} would be features, as in a click log; name the features "
-            "(--feature-column 'bm25*'), leave these out (--leave-out), or read a log with "
-            "features by cltr ingest --feature-column"
+            f"{where}: {shown(found)} would become features, but the table looks like a click log; "
+            "name the features (--feature-column 'bm25*'), leave these columns out (--leave-out), "
+            "or import the log with cltr ingest --feature-column"
         )
 
 

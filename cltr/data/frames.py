@@ -59,7 +59,10 @@ def read_dataset(
     table = _source(source)
     if isinstance(table, Path):
         if options:
-            raise UsageError(f"{table}: is a data set already; leave out {', '.join(options)}")
+            raise UsageError(
+                f"{table}: is a data set file, which needs no such options; leave out "
+                f"{', '.join(options)}"
+            )
         return open_dataset(table)
     shares = {"valid": valid_share, "test": test_share}
     how = TableImport(chosen, shares, normalize)

@@ -78,7 +78,9 @@ def import_dataset(
     shares = {"valid": valid_share, "test": test_share}
     if are_tables([*paths, *train, *valid, *test]):
         if preset or fold is not None:
-            raise UsageError(f"--{'preset' if preset else 'fold'}: is for SVMlight files")
+            raise UsageError(
+                f"--{'preset' if preset else 'fold'}: can only be used with SVMlight files"
+            )
         _import_tables(paths, out, given, shares, normalize, judgements, memory, columns, on_share)
         return dataset_info(out)
     if columns:

@@ -50,7 +50,7 @@ def import_log_features(
         What :func:`cltr.data.importing.dataset_info` says of the new file.
     """
     if not options.feature_columns:
-        raise UsageError("name the features of the log with --feature-column")
+        raise UsageError("name the columns of features with --feature-column")
     options = options.model_copy(update={"label_column": "none", "split_column": "none"})
     where = str(paths[0])
     with hidden_folder(out.parent) as folder:

@@ -74,7 +74,7 @@ class Pile:
             if query.id and number == len(self.numbers) - 1 and first_split == split:
                 return False
             raise DataError(
-                f"{path}:{query.line}: query '{name}' comes back; it began at "
+                f"{path}:{query.line}: query '{name}' appears again; it began at "
                 f"{first_path}:{self._line_of[number]} ({first_split}); expected its documents "
                 "together, in one split"
             )

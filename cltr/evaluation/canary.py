@@ -55,7 +55,8 @@ class CanaryLog:
             arm = "the new ranker" if self.new[first] else "production"
             raise DataError(
                 f"request {first + 1} got {arm} although the share of the new ranker was "
-                f"{self.shares[first]:g}; the logged shares are not those that were in force"
+                f"{self.shares[first]:g}; log the share that was in force when the request was "
+                "served"
             )
 
     @property
@@ -134,7 +135,10 @@ def judge_canary(
     """
     compared = log.compared
     if not len(compared.new):
-        raise DataError("no request could have got either ranker; the log compares nothing")
+        raise DataError(
+            "the share of the new ranker was 0 or 1 for every request, so the rankers "
+            "cannot be compared"
+        )
     terms = compared.effects
     low, high = (
         float(bound[-1])

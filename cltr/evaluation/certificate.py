@@ -168,7 +168,9 @@ def _largest(losses: Floats) -> float:
 def _where_known(served: Mixture, rank_weights: Floats) -> tuple[Floats, Floats, Lists]:
     """Weights of what is served and of production, and lists: where both are known."""
     if served.production is None:
-        raise DataError("nothing is known of production, so nothing can be certified")
+        raise DataError(
+            "the worst-case loss cannot be computed, since nothing is known about production"
+        )
     lists, known = served.dataset.lists, served.known
     documents = np.repeat(known, lists.lengths)
     lengths = lists.lengths[known]

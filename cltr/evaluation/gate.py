@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cltr.evaluation.verdict import BUDGET, LEVELS, Verdict, canary_share
-from cltr.looks import signed
+from cltr.looks import with_sign
 
 SMALLEST_SHARE = 1e-6
 """Share of the requests below which a canary shows nothing."""
@@ -42,12 +42,11 @@ class Gain:
         """With all numbers."""
         bounds = "no bounds"
         if self.low is not None and self.high is not None:
-            bounds = (
-                f"lower bound {signed(self.low)}, upper bound {signed(self.high)}, {self._level()}"
-            )
+            low, high = with_sign(self.low), with_sign(self.high)
+            bounds = f"lower bound {low}, upper bound {high}, {self._level()}"
         why = f": {self.no_bound_because}" if self.no_bound_because else ""
         return (
-            f"estimated gain {signed(self.value)} DCG a request ({bounds}{why}; {self._errors()}"
+            f"estimated gain {with_sign(self.value)} DCG a request ({bounds}{why}; {self._errors()}"
             f"{self.n_interactions:,} held-out interactions)"
         )
 

@@ -23,7 +23,7 @@ from cltr.training.loop import TrainingState
 INDEX = "state.json"
 GROUPS = ("weights", "optimizer", "best_weights")
 """Fields of ``TrainingState`` that are arrays by name."""
-DAMAGED = "damaged checkpoint; remove it to start afresh"
+DAMAGED = "damaged checkpoint; remove it to start again"
 NUMBERS = ("epoch", "best_epoch", "best_value", "history")
 
 
@@ -72,8 +72,8 @@ class Checkpoint:
         old = self.path.with_suffix(".safetensors")
         if old.exists():
             raise DataError(
-                f"{old}: checkpoint of version 0.1, from which this version cannot go on; "
-                "remove it to start afresh"
+                f"{old}: this checkpoint was written by version 0.1 and cannot be resumed; remove "
+                "it to start again"
             )
         if not self.exists:
             return None

@@ -123,14 +123,14 @@ class RunConfig(Options):
     @model_validator(mode="after")
     def _log_or_users(self) -> Self:
         if self.log and self.users is not None:
-            raise ValueError("users are simulated; with a log there are none to choose")
+            raise ValueError("users are simulated users; with a log, leave them out")
         if self.click_model.name == AUTO and not self.log and self.users is None:
             raise ValueError(
                 "click_model is auto, so it is fitted to clicks; say whose clicks: give a log, or "
                 "simulated users"
             )
         if self.production_scores and not self.log:
-            raise ValueError("production_scores are those of a log's production; give the log too")
+            raise ValueError("production_scores belong to a log; give the log too")
         return self
 
     @classmethod

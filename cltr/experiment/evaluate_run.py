@@ -192,8 +192,8 @@ def load_production(
         return Production(known.get(SCORES), rank_distribution=known.get(RANKS), source=source)
     if config.log:
         raise CltrError(
-            f"{folder.path}: the run knows production only by its scores in the log; "
-            "it cannot be scored on other data"
+            f"{folder.path}: the run knows production only by its scores in the log; so production "
+            "cannot be scored on other data"
         )
     scorer = production_scorer(config)
     model = new_model(scorer, dataset)

@@ -150,8 +150,8 @@ def explore_log(
     explored = production.known & (lists.lengths > 1)
     if not explored.any():
         raise DataError(
-            "no query of the log has two documents or more, so there is nothing to explore; give "
-            "all candidates: ingest the log on a data set (--data)"
+            "no query of the log has two documents or more, so there is nothing to explore; "
+            "ingest the log with a data set that has all candidates (--data)"
         )
     weights = rank_weights("dcg", log.top_k)
     chosen = np.repeat(explored, lists.lengths)

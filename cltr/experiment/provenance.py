@@ -77,7 +77,9 @@ def open_data(config: RunConfig) -> tuple[RunConfig, Dataset]:
             require_judgements(dataset, "--reward labels needs")
         return config, dataset
     if config.reward.name == Labels.name:
-        raise UsageError("--reward labels needs judgements; a log that stands alone has none")
+        raise UsageError(
+            "--reward labels needs judgements; a log that was ingested without --data has none"
+        )
     return config.model_copy(update={"data": OWN}), own
 
 

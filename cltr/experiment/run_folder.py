@@ -24,7 +24,7 @@ from cltr.files.storage import write_beside
 from cltr.interfaces import Model
 from cltr.types import Floats
 
-TAKEN = "there is a run already; use --resume to go on with it, or another --out"
+TAKEN = "the folder holds a run already; use --resume to continue it, or another --out"
 BUSY = "another process is training there; wait for it, or use another --out"
 _AXES = {"rank_distribution": 2}
 """Axes of what is kept of production, where it is not one number a document."""
@@ -108,8 +108,8 @@ class RunFolder:
             return read_checked(self.path / name)
         except FileNotFoundError as error:
             raise CltrError(
-                f"{self.path}: the run is not finished: it has no {name}; "
-                f"go on with: cltr train --resume {self.path}"
+                f"{self.path}: the run is not finished: it has no {name}; continue it with: cltr "
+                f"train --resume {self.path}"
             ) from error
 
     def save_model(self, name: str, model: Model) -> None:

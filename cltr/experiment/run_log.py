@@ -79,7 +79,9 @@ def own_data(config: RunConfig) -> Dataset | None:
     """The lists of a log that stands alone; None if the run has a data set."""
     if not config.log:
         if config.data == OWN:
-            raise UsageError(f"--data {OWN} means the log's own lists; give the log too")
+            raise UsageError(
+                f"--data {OWN} stands for the documents of a log; give the log too (--log)"
+            )
         return None
     path = Path(config.log)
     log = open_log(path)
@@ -87,7 +89,7 @@ def own_data(config: RunConfig) -> Dataset | None:
         return None
     if config.data not in ("demo", OWN):
         raise UsageError(
-            f"{path}: the log stands alone, on lists of its own; leave out --data, or ingest it "
+            f"{path}: the log was ingested without a data set; leave out --data, or ingest the log "
             f"again with --data {config.data}"
         )
     return own_lists(log, path)

@@ -68,8 +68,8 @@ def _production(train: Rewards) -> str:
     if source != "exact" and fixed > MOSTLY_FIXED:
         told += (
             f". It is taken to be deterministic: {fixed:.0%} of the interactions are with queries "
-            "that hardly ever got another list. Training needs a policy that samples, so it cannot "
-            "start at production itself"
+            "that almost always got the same list. Training needs a policy that samples, so it "
+            "cannot start at production itself"
         )
     return f"{told}."
 

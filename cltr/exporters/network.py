@@ -88,7 +88,7 @@ class Network:
                     "features that are logarithms already, or export to onnx"
                 )
             if limit is not None:
-                raise UnsupportedError(f"{to} cannot cut inputs twice; export to onnx")
+                raise UnsupportedError(f"{to} cannot clip inputs twice; export to onnx")
             varies = factor != 0
             shift = np.divide(step.center, factor, out=np.zeros_like(center), where=varies)
             center, factor = center + shift, factor * step.factor

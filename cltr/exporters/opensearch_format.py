@@ -38,19 +38,22 @@ class OpenSearchExporter(Exporter):
         network = Network.of(ranker, to="OpenSearch")
         if len(network.layers) > 1:
             raise UnsupportedError(
-                "OpenSearch's plugin takes linear models and trees, no networks; export to onnx, "
-                "or train with --scorer linear"
+                "OpenSearch's plugin takes linear models and trees, but no neural networks; "
+                "export to onnx, or train with --scorer linear"
             )
         _, factor, limit = network.affine(to="OpenSearch")
         if limit is not None:
             raise UnsupportedError(
-                f"OpenSearch cannot cut inputs, and the model cuts them at {limit:g} deviations; "
+                f"OpenSearch cannot clip inputs, and the model clips them at {limit:g} deviations; "
                 "train on data with --normalize z-score, which the model takes as they are"
             )
         weights = dict(zip(network.names, (network.layers[0][0][0] * factor).tolist(), strict=True))
         if network.adds:
             if PRODUCTION in weights:
-                raise UnsupportedError(f"a feature is named '{PRODUCTION}', as production's score")
+                raise UnsupportedError(
+                    f"a feature is named '{PRODUCTION}', which stands for "
+                    "production's score; rename the feature"
+                )
             weights[PRODUCTION] = 1.0
         model = {"type": "model/linear", "definition": json.dumps(weights, allow_nan=False)}
         body = {"model": {"name": self.options.model, "model": model}}

@@ -45,7 +45,10 @@ class SolrExporter(Exporter):
         center, factor, limit = network.affine(to="Solr")
         names = [*network.names, *([PRODUCTION] if network.adds else [])]
         if len(set(names)) < len(names):
-            raise UnsupportedError(f"a feature is named '{PRODUCTION}', as production's score is")
+            raise UnsupportedError(
+                f"a feature is named '{PRODUCTION}', which stands for "
+                "production's score; rename the feature"
+            )
         features = [_feature(*one) for one in zip(network.names, center, factor, strict=True)]
         features += [{"name": PRODUCTION}] if network.adds else []
         kind, params = _params(network, factor, limit)

@@ -81,7 +81,7 @@ def find_logging_policy(
     whole = whole_log(dataset, statistics)
     came = whole.displays > 0
     if not came.any():
-        raise DataError("the log has no interactions, so nothing is known of production")
+        raise DataError("the log has no interactions, so nothing is known about production")
     everywhere = np.ones(dataset.n_queries, np.bool_)
     if propensities is not None and computed:
         known = dataset.lists.sum(np.asarray(propensities.sum(-1))) > 0

@@ -44,7 +44,10 @@ class Production:
         if self.rank_distribution is not None:
             return CountedPolicy(part, self.rank_distribution[rows])
         if self.scores is None:
-            raise DataError("nothing is known of production: no scores, no propensities, no counts")
+            raise DataError(
+                "nothing is known about production: there are no scores, no "
+                "propensities and no counts"
+            )
         return ScoredPolicy(part, self.scores[rows], self.policy)
 
     def start(self, dataset: Dataset, top_k: int) -> Floats:
@@ -54,7 +57,10 @@ class Production:
         can: a ranker that sorts its scores shows what very large ones would.
         """
         if self.rank_distribution is None and self.scores is None:
-            raise DataError("nothing is known of production to start from; use --init random")
+            raise DataError(
+                "nothing is known about production, so training cannot start there; "
+                "use --init random"
+            )
         if self.rank_distribution is None:
             return np.asarray(self.scores)
         shown = self.rank_distribution[:, :top_k]

@@ -67,7 +67,7 @@ def arrow_table(frame: Any) -> Any:
     names = table.column_names
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise UsageError(f"data frame: column '{twice[0]}' stands twice")
+        raise UsageError(f"data frame: column '{twice[0]}' appears twice")
     return table
 
 

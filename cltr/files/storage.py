@@ -71,7 +71,7 @@ def make_folder(path: Path) -> None:
 def keep_inputs(out: Path | str, inputs: Iterable[Path | str]) -> None:
     """Refuse to write over a file that is read."""
     if any(Path(path).exists() and Path(out).resolve() == Path(path).resolve() for path in inputs):
-        raise UsageError(f"--out {out}: is a file that is read; write elsewhere")
+        raise UsageError(f"--out {out}: is also an input; choose another file")
 
 
 def _flush_to_disk(path: Path) -> None:

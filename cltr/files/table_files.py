@@ -138,7 +138,7 @@ def expand(paths: Sequence[Path | str]) -> list[Path]:
             require_regular(path)
             files.append(path)
     if not files:
-        raise UsageError("no files; name the log's files")
+        raise UsageError("no files were named; name at least one")
     return files
 
 
@@ -158,7 +158,9 @@ def _select_text(files: list[Path], names: str, kind: str) -> str:
     columns = header(files[0], delimiter, quote)
     for path in files[1:]:
         if header(path, delimiter, quote) != columns:
-            raise DataError(f"{path}: has other columns than {files[0]}; ingest them apart")
+            raise DataError(
+                f"{path}: its columns differ from those of {files[0]}; import them separately"
+            )
     # Types and dialect are given, not sniffed: the sniffer skips lines that do not fit.
     return (
         f"SELECT * FROM read_csv({names}, auto_detect = false, header = true, comment = '', "

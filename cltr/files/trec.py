@@ -79,8 +79,8 @@ def _read(path: Path, *, fields: int, value: int, expected: str, what: str) -> P
         pair = words[0], words[2]
         if pair in lines:
             raise DataError(
-                f"{path}:{number}: document '{pair[1]}' of query '{pair[0]}' comes again; it "
-                f"stands at line {lines[pair]} already"
+                f"{path}:{number}: document '{pair[1]}' of query '{pair[0]}' appears again; it is "
+                f"at line {lines[pair]} too"
             )
         lines[pair] = number
         pairs.queries.append(words[0])

@@ -31,8 +31,8 @@ def untested_reward(name: str) -> HealthCheck:
         "reward",
         "inconclusive",
         None,
-        f"The reward '{name}' rests on no click model that held-out clicks could test, so its "
-        "estimate of the gain may be biased.",
+        f"The reward '{name}' does not rely on a click model, so held-out clicks cannot test it, "
+        "and its estimate of the gain may be biased.",
         "Train with --reward dr, or judge the run by 'cltr gate RUN --log LOG'.",
     )
 
@@ -51,7 +51,7 @@ def check_misfit(model: ClickModel, verdict: MisfitVerdict | None) -> HealthChec
         sentence = f"The click model '{model.name}' could not be tested: {why}."
         return HealthCheck("click model", "inconclusive", None, sentence, advice)
     share = verdict.overall
-    told = f"{share:.1%} of the held-out clicks lie elsewhere than it puts them"
+    told = f"{share:.1%} of the held-out clicks are in other places than it predicts"
     if not verdict.rejected:
         sentence = f"The clicks agree with the click model '{model.name}': {told}."
         return HealthCheck("click model", "pass", share, sentence)
@@ -113,7 +113,10 @@ def check_identified(model: ClickModel, statistics: ClickStatistics) -> HealthCh
         sentence = f"Position bias is given by the click model '{model.name}', not estimated."
         return HealthCheck("position bias", "pass", None, sentence)
     if model.fitted.compared is None:
-        sentence = f"The click model '{model.name}' does not say how many impressions it rests on."
+        sentence = (
+            f"The click model '{model.name}' does not record how many impressions it was "
+            "estimated from."
+        )
         return HealthCheck("position bias", "inconclusive", None, sentence)
     compared = model.fitted.compared[: statistics.top_k]
     least = float(compared.min())
@@ -122,18 +125,18 @@ def check_identified(model: ClickModel, statistics: ClickStatistics) -> HealthCh
         "the fewest of all ranks"
     )
     advice = (
-        "Let production swap documents now and then, or give examination by rank: "
+        "Let production swap documents in some requests, or give examination by rank: "
         "--click-model pbm -o click-model.examination=..."
     )
     if least < 1:
         sentence = (
-            f"Position bias is not identified: no document was shown at several ranks ({told})."
+            f"Position bias cannot be estimated: no document was shown at several ranks ({told})."
         )
         return HealthCheck("position bias", "fail", least, sentence, advice)
     if least < FEW_COMPARED:
-        sentence = f"Position bias is hardly identified: {told}."
+        sentence = f"Position bias can hardly be estimated: {told}."
         return HealthCheck("position bias", "inconclusive", least, sentence, advice)
-    return HealthCheck("position bias", "pass", least, f"Position bias is identified: {told}.")
+    return HealthCheck("position bias", "pass", least, f"Position bias can be estimated: {told}.")
 
 
 def best_examination(affine: Affine) -> float:

@@ -36,9 +36,9 @@ def check_effective_sample(rewards: Rewards, affine: Affine) -> HealthCheck:
     ).clicks
     queries = effective_size(statistics.displays.astype(float))
     sentence = (
-        f"For a shuffle of what production shows, the {int(statistics.clicks.sum()):,} training "
-        f"clicks are worth {found:,.0f} equal ones, and the traffic is worth {queries:,.0f} "
-        f"queries that come equally often."
+        "About a random order of the documents that production shows, the "
+        f"{int(statistics.clicks.sum()):,} training clicks say as much as {found:,.0f} equally "
+        f"weighted clicks, and the traffic as much as {queries:,.0f} equally frequent queries."
     )
     return HealthCheck(NAME, _outcome(found, queries), found, sentence, _advice(found, queries))
 
@@ -70,8 +70,8 @@ def check_policy_sample(equal_clicks: float) -> HealthCheck:
     """
     name = f"{NAME} of the policy"
     sentence = (
-        "The held-out clicks that tell the policy from production are worth "
-        f"{equal_clicks:,.0f} equal clicks."
+        "About the difference between the new policy and production, the held-out clicks say as "
+        f"much as {equal_clicks:,.0f} equally weighted clicks."
     )
     if equal_clicks >= FEWEST_CLICKS:
         return HealthCheck(name, "pass", equal_clicks, sentence)

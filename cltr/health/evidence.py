@@ -82,8 +82,8 @@ def check_signal(
             "signal",
             "pass",
             correlation,
-            "Clicks tell the documents of a query apart: the mean correlation of their click rates "
-            f"between two halves of the log is {correlation:.2f}.",
+            "Clicks distinguish the documents of a query: the mean correlation of their click "
+            f"rates between two halves of the log is {correlation:.2f}.",
         )
     return _no_signal(
         correlation,
@@ -97,7 +97,7 @@ def _no_signal(correlation: float, why: str) -> HealthCheck:
         "signal",
         "fail",
         correlation,
-        f"Clicks do not tell the documents of a query apart: {why}.",
+        f"Clicks do not distinguish the documents of a query: {why}.",
         "Log for longer, or check that clicks belong to the documents beside them.",
     )
 
@@ -149,7 +149,7 @@ def check_overlap(
         "inconclusive",
         hidden,
         f"{sentence} The clicks say nothing about these documents.",
-        "Explore: let production show other documents now and then.",
+        "Let production show other documents in some requests (cltr explore).",
     )
 
 
@@ -175,8 +175,8 @@ def check_possible(rewards: Rewards, *, seed: int = 0) -> HealthCheck:
     advice = "The click model or the exposure is wrong; use --click-model auto, or check the log."
     if found.value <= 0 <= found.high:
         sentence = (
-            f"{told} (95 % bounds {found.low:.3f} and {found.high:.3f}). By the clicks, nothing "
-            "that is shown can be told from documents that nobody wants."
+            f"{told} (lower bound {found.low:.3f}, upper bound {found.high:.3f}, each with 95 % "
+            "confidence). So the clicks do not show that users want what production shows."
         )
         return HealthCheck("possible values", "fail", number, sentence, advice)
     sentence = (

@@ -38,8 +38,8 @@ def check_production(parts: Sequence[Rewards], *, seed: int = 0) -> HealthCheck:
     fixed = [deterministic_share(statistics) for statistics in logged]
     if not fixed or np.nanmax([0.0, *fixed]) > MOSTLY_FIXED:
         return _unknown(
-            f"{np.nanmax([0.0, *fixed]):.0%} of the interactions are with queries that hardly ever "
-            "got another list, so each document's clicks are known at one rank only"
+            f"{np.nanmax([0.0, *fixed]):.0%} of the interactions are with queries that almost "
+            "always got the same list, so a document's clicks are known at one rank only"
         )
     totals = [_advantages(part) for part in parts if part.statistics is not None]
     joined = ClusterTotals(
@@ -47,19 +47,23 @@ def check_production(parts: Sequence[Rewards], *, seed: int = 0) -> HealthCheck:
     )
     found = cluster_interval(joined, confidence=CONFIDENCE, target="these queries", seed=seed)
     told = (
-        f"{found.value:+.3f} per interaction (95 % bounds {found.low:+.3f} and {found.high:+.3f})"
+        f"{found.value:+.3f} per interaction (lower bound {found.low:+.3f}, upper bound "
+        f"{found.high:+.3f}, each with 95 % confidence)"
     )
     if found.low > 0:
-        sentence = f"By the clicks, production is better than a shuffle of what it shows: {told}."
+        sentence = (
+            "By the clicks, production is better than a random order of the documents it "
+            f"shows: {told}."
+        )
         return HealthCheck("production", "pass", found.value, sentence)
     if found.high < 0:
         return HealthCheck(
             "production",
             "fail",
             found.value,
-            f"By the clicks, production is worse than a shuffle of what it shows: {told}. Either "
-            "the click model is wrong, or users click on what they do not want, or production is "
-            "harmful.",
+            "By the clicks, production is worse than a random order of the documents it shows: "
+            f"{told}. Either the click model is wrong, or users click on what they do not want, or "
+            "production is harmful.",
             "Check what counts as a click. If production is known to be that bad, use "
             "--on-doubt ignore.",
         )
@@ -81,8 +85,8 @@ def _unknown(why: str, number: float | None = None) -> HealthCheck:
         "production",
         "inconclusive",
         number,
-        f"The clicks do not tell whether production is better than a shuffle of what it shows: "
-        f"{why}.",
+        "The clicks do not show whether production is better than a random order of the documents "
+        f"it shows: {why}.",
         "Log for longer, or let production vary its lists.",
     )
 

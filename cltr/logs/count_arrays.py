@@ -162,7 +162,10 @@ def _without_unshown(tally: Tally, found: Assembled, keep: NDArray[np.bool_]) ->
     queries = lengths > 0
     offsets = np.concatenate([[0], np.cumsum(lengths[queries])]).astype(np.int64)
     if len(offsets) == 1:
-        raise DataError(f"{tally.problems.where}: nothing is left of the log")
+        raise DataError(
+            f"{tally.problems.where}: no row of the log can be used; check the "
+            "columns, and what --on drops"
+        )
     smaller = lists_of_log(
         offsets,
         lists.query_ids[queries],

@@ -164,7 +164,10 @@ class Tally:
         """A view of what the reader gave, every column of a type that is known."""
         missing = [name for name in REQUIRED if name not in self.columns]
         if missing:
-            raise DataError(f"{self.problems.where}: the reader gives no {', '.join(missing)}")
+            raise DataError(
+                f"{self.problems.where}: the query of the log reader has no column "
+                f"{', '.join(missing)}"
+            )
         chosen = {
             "query": "query",
             "document": "document",

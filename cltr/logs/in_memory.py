@@ -101,7 +101,10 @@ def _read(
             cause=lambda: cause(connection),
         )
         if not tally.has_sessions:
-            raise UsageError(f"{where}: has no sessions; single impressions are no interactions")
+            raise UsageError(
+                f"{where}: rows have no session, so they form no interactions; name "
+                "the session's column"
+            )
         tally.code()
         if dataset is None:
             found = count_alone(tally, name=Path(where).stem)

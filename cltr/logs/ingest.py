@@ -207,7 +207,9 @@ def _code_counts(connection: "Connection", source: LogSource, options: IngestOpt
     """The same of a log that another engine counted."""
     if options.sessions or source.valid or source.test:
         flag = "--sessions" if options.sessions else "--valid" if source.valid else "--test"
-        raise UsageError(f"{flag}: needs the interactions; counts alone are here")
+        raise UsageError(
+            f"{flag}: needs single interactions, and the input has only counts; leave it out"
+        )
     asked = Asked(options.split, options.window, options.actions, options.top_k)
     where = str(source.paths[0])
     if source.brought is None:

@@ -71,7 +71,9 @@ def _prepare(path: Path, out: Path, dataset: Dataset | None) -> tuple[str, LogFi
     log = open_log(path, dataset)
     lists = dataset or log.lists
     if lists is None:
-        raise UsageError(f"{path}: the log lies on a data set; give it as --data")
+        raise UsageError(
+            f"{path}: the log was ingested with a data set; give that data set with --data"
+        )
     return _COPIES[kind], log, lists
 
 

@@ -174,8 +174,7 @@ def _bytes(column: NDArray[Any]) -> NDArray[np.bytes_]:
 def _open(path: Path) -> AbstractContextManager[h5py.File]:
     if path.is_file() and path.name.lower().removesuffix(".gz").endswith(_AS_IT_CAME):
         raise DataError(
-            f"{path}: is a log as it came; make a log file of it first: "
-            f"cltr ingest {path} --out log.h5"
+            f"{path}: is not a log file of cltr; import it first: cltr ingest {path} --out log.h5"
         )
     return open_h5(path, format=FORMAT, members=MEMBERS, optional=OPTIONAL)
 
@@ -226,7 +225,9 @@ def _parts(path: Path, file: h5py.File) -> tuple[str, ...]:
 def own_lists(log: LogFile, path: Path) -> Dataset:
     """The data set that a log is by itself; all its parts share its lists."""
     if log.lists is None:
-        raise DataError(f"{path}: the log lies on a data set; give it as --data")
+        raise DataError(
+            f"{path}: the log was ingested with a data set; give that data set with --data"
+        )
     return log.lists
 
 
@@ -263,8 +264,8 @@ def _check_counts(path: Path, split: str, statistics: ClickStatistics) -> None:
 def _check_dataset(path: Path, log: LogFile, dataset: Dataset) -> None:
     if log.fingerprint and dataset.fingerprint and log.fingerprint != dataset.fingerprint:
         raise DataError(
-            f"{path}: the log was made on another data set than '{dataset.name}'; "
-            "give the one that it was made with as --data"
+            f"{path}: the log was made on another data set than '{dataset.name}'; give the data "
+            "set that it was made with (--data)"
         )
     for split, part in log.statistics.items():
         if not np.array_equal(part.offsets, dataset.part(split).offsets):

@@ -84,7 +84,10 @@ def _loggers(tally: Tally) -> list[str]:
         f"FROM {tally.table} WHERE {tally.usable}"
     )
     if missing:
-        raise DataError(f"{where}: {missing:,} rows have no logger; name it, or leave them out")
+        raise DataError(
+            f"{where}: {missing:,} rows have no value in the logger column; fill it "
+            "in, or leave these rows out"
+        )
     if len(names) > MOST_LOGGERS:
         raise DataError(
             f"{where}: there are {len(names):,} loggers, such as '{names[0]}'; expected the name "

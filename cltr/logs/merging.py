@@ -146,11 +146,14 @@ def _check_alike(logs: Sequence[LogFile], names: Sequence[str]) -> None:
             raise DataError(f"{name}: is simulated; only ingested logs are merged")
         if (log.lists is None) != (logs[0].lists is None):
             raise DataError(
-                f"{names[0]} and {name}: one stands alone and one lies on a data set; ingest both "
-                "with --data, or both without"
+                f"{names[0]} and {name}: one was ingested with --data and one without; ingest both "
+                "in the same way"
             )
         if log.lists is None and log.fingerprint != logs[0].fingerprint:
-            raise DataError(f"{names[0]} and {name}: lie on different data sets")
+            raise DataError(
+                f"{names[0]} and {name}: were ingested with different data sets; "
+                "ingest both with the same one"
+            )
 
 
 def _merge_digests(

@@ -132,7 +132,7 @@ def parse_actions(words: Iterable[str]) -> dict[str, str]:
             )
         elif action not in PROBLEMS[name].actions:
             possible = " or ".join(PROBLEMS[name].actions)
-            raise UsageError(f"--on {word}: what can be done about {name} is {possible}")
+            raise UsageError(f"--on {word}: {name} can only be set to {possible}")
         else:
             chosen[name] = action
     return chosen

@@ -138,8 +138,8 @@ class _Unseen:
     def execute(self, sql: str) -> "_Unseen":
         if not sql.startswith("DESCRIBE "):
             raise UsageError(
-                "--emit-sql: --page-column and --grid-columns must look at the log first; "
-                "use --engine spark, or number positions through in a view"
+                "--emit-sql: --page-column and --grid-columns need to read the log first; use "
+                "--engine spark, or a view whose positions do not restart"
             )
         return self
 
@@ -162,7 +162,9 @@ def _refuse(reader: LongReader, options: IngestOptions, flag: str) -> None:
     unusable += ["--context-column"] if reader.options.context_columns else []
     unusable += ["--sessions"] if options.sessions else []
     if unusable:
-        raise UsageError(f"{unusable[0]}: needs the rows; with {flag} only counts come home")
+        raise UsageError(
+            f"{unusable[0]}: needs the rows of the log; with {flag} only counts are read"
+        )
     if options.split.by in ("user", "time"):
         options.split.drawn_by({r: "" for r in ("user", "time") if _given(reader, r)})
 

@@ -118,7 +118,7 @@ def match_scores(connection: "Connection", path: Path, dataset: Dataset) -> Floa
         owner = dataset.query_ids[dataset.lists.owners[row]]
         raise DataError(
             f"{path}: {len(missing):,} of {len(scores):,} documents have no score, such as "
-            f"'{dataset.document_ids[row]}' of query '{owner}'"
+            f"'{dataset.document_ids[row]}' of query '{owner}'; give a score for every document"
         )
     return scores
 

@@ -104,7 +104,9 @@ def _assign(stretches: Sequence[Stretch], log: LogFile) -> Iterable[tuple[tuple[
     wanted = 1 - split.get("valid_share", 0.2) - tested, 1 - tested
     n, shares = len(stretches), sizes / sizes[-1]
     if n < 2:
-        raise DataError("one stretch of time alone cannot be split; merge more logs")
+        raise DataError(
+            "the logs cover one period only, which cannot be split by time; merge more logs"
+        )
     has_test = tested > 0 and n >= 3
     early = int(np.abs(shares[: n - 1 - has_test] - wanted[0]).argmin())
     late = (

@@ -132,7 +132,7 @@ def instant(word: str, flag: str, *, dates: bool = False) -> float:
     if found[0][0] is None and dates:
         return instant(word, flag)
     if found[0][0] is None:
-        raise UsageError(f"{flag} {word}: is no time; {_EXPECTED}")
+        raise UsageError(f"{flag} {word}: is not a time; {_EXPECTED}")
     return float(found[0][0])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cltr.looks import DECISIONS, OUTCOMES, signed
+from cltr.looks import DECISIONS, OUTCOMES, with_sign
 
 BOUNDS = {
     "betting": "lower bounds by betting and by smoothing hold at every number of interactions",
@@ -81,10 +81,10 @@ def _estimates(one: Mapping[str, Any], result: Mapping[str, Any]) -> Table:
         table.add_row(
             row["estimator"],
             f"{row['value']:.4f}",
-            signed(row["difference"]),
+            with_sign(row["difference"]),
             _number(row["error"]),
             _number(row["query_error"]),
-            "none" if row["low"] is None else f"{signed(row['low'])} ({row['bound']})",
+            "none" if row["low"] is None else f"{with_sign(row['low'])} ({row['bound']})",
         )
     return table
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cltr.looks import SPLITS_IN_WORDS, label, signed
+from cltr.looks import SPLITS_IN_WORDS, label, with_sign
 from cltr.report.health_tables import health_lines, verdict_line
 
 ALWAYS = {"ndcg", "dcg", "precision", "recall", "mrr", "average_rank"}
@@ -206,7 +206,7 @@ def _unsupported(found: dict[str, Any]) -> Iterator[Text]:
 
 
 def _change(value: float, base: float) -> str:
-    change = signed(value - base)
+    change = with_sign(value - base)
     return f"{change} ({(value / base - 1):+.1%})" if base else change
 
 

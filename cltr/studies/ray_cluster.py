@@ -121,8 +121,8 @@ def _result(ray: Any, reference: Any) -> Any:
     except ray.exceptions.RayError as error:
         line = (str(error).splitlines() or [""])[0]
         raise CltrError(
-            f"Ray lost its workers {RETRIES + 1} times ({line}); what is done is kept: "
-            "run the same again"
+            f"Ray lost its workers {RETRIES + 1} times ({line}); finished runs are kept: run the "
+            "same command again"
         ) from error
 
 

@@ -211,8 +211,8 @@ def _compute(
             groups = _finish(waiting, tell)
     except BrokenProcessPool as error:
         raise CltrError(
-            f"{folder}: a worker process died, perhaps for want of memory; what is done is kept: "
-            "run the same again, with --workers 1 if memory is short"
+            f"{folder}: a worker process died, perhaps for lack of memory; finished runs are kept: "
+            "run the same command again, with --workers 1 if memory is short"
         ) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

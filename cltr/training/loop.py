@@ -137,7 +137,7 @@ class Trainer:
             model.load_training_state(state.optimizer)
         except (KeyError, ValueError, TypeError) as error:
             raise DataError(
-                f"the checkpoint does not fit the run: {error}; remove it to start afresh"
+                f"the checkpoint does not fit the run: {error}; remove it to start again"
             ) from error
 
     def value(self, model: Model, split: Rewards) -> float:

@@ -136,11 +136,11 @@ def test_a_copy_from_a_pickle_predicts_the_same(rows):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"position": None}, "give position with a row for each impression, or impressions"),
-        ({"session": None}, "say with session which rows were shown together"),
+        ({"position": None}, "fit needs position"),
+        ({"session": None}, "to say which rows were shown together"),
         ({"qid": [1, 2]}, r"qid has the shape \(2,\); expected \(12000,\), as X has 12000 rows"),
         ({"impressions": [[1]]}, "counts by rank have no position and no session"),
-        ({"document": np.zeros(12000)}, "row .*: document '0.0' of query '.*' had other features"),
+        ({"document": np.zeros(12000)}, "row .*: document '0.0' of query '.*' has other features"),
         ({"X": [[np.nan]]}, "X has nan in row 0, column 0"),
         ({"X": [["red"]]}, "X is no matrix of numbers"),
         ({"X": [1.0]}, r"X has the shape \(1,\); expected \[rows, features\]"),

@@ -60,7 +60,7 @@ def test_a_run_is_judged_by_its_own_log(log):
 
 def test_a_run_without_a_log_needs_one(here):
     run = cltr.train(out="run", progress=False, **SMALL)
-    with pytest.raises(UsageError, match="no log of its own"):
+    with pytest.raises(UsageError, match="not trained on a log"):
         run.gate()
 
 

@@ -139,8 +139,8 @@ def test_a_class_with_the_name_of_another_package_is_refused(fresh_registry):
             UsageError,
             "expected length 1 but got length 2",
         ),
-        ({"resume": "run", "seed": 2}, UsageError, "--resume takes everything"),
-        ({"users": "dbn", "log": "log.h5"}, OptionError, "with a log there are none to choose"),
+        ({"resume": "run", "seed": 2}, UsageError, "--resume takes all options"),
+        ({"users": "dbn", "log": "log.h5"}, OptionError, "with a log, leave them out"),
     ],
 )
 def test_wrong_choices_are_one_line_and_leave_nothing(here, choices, error, line):
@@ -243,7 +243,7 @@ def test_checking_gives_the_findings_of_the_command(impressions):
     assert check.usable == (done.exit_code == 0)
     assert {finding.name for finding in check.findings} >= {"overlap", "production"}
     assert cltr.check(impressions).log == "data frame"
-    with pytest.raises(UsageError, match="-o reward: only options of the click-model"):
+    with pytest.raises(UsageError, match="-o reward: only options of the click-model can be set"):
         cltr.check("log.h5", click_model="pbm", options={"reward.x": 1})
 
 
@@ -276,7 +276,9 @@ def test_a_table_in_memory_is_kept_among_its_models(impressions):
     report = cltr.fit(impressions, click_model="pbm", options={"pbm.iterations": 5})
     assert report.path.name == "log-models"
     assert cltr.Log(report.path / "log.h5").has_sessions
-    with pytest.raises(UsageError, match="the log is in memory, and is kept too; name a folder"):
+    with pytest.raises(
+        UsageError, match="a log in memory is saved beside the models; name a folder"
+    ):
         cltr.fit(impressions, out="one.h5")
 
 

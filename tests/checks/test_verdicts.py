@@ -86,7 +86,7 @@ def test_swaps_of_one_query_do_not_speak_for_all(tmp_path):
     )  # fmt: skip
     check = checked(rows, tmp_path)
     assert check.verdicts["position-bias"].answer == "with care"
-    assert "one query tells" in check.verdicts["position-bias"].reason
+    assert "one query contributes" in check.verdicts["position-bias"].reason
 
 
 def test_a_click_rate_that_falls_to_a_fifth_is_drift(tmp_path):

@@ -83,9 +83,9 @@ def test_simulated_logs_can_be_checked(cltr, here):
     ("words", "code", "line"),
     [
         (["nothing.h5"], 1, "nothing.h5: no such file"),
-        (["log.csv"], 1, "log.csv: is a log as it came; make a log file of it first"),
+        (["log.csv"], 1, "log.csv: is not a log file of cltr; import it first"),
         (["log.h5", "--click-model", "pmb"], 2, "no click-model named 'pmb'"),
-        (["log.h5", "-o", "reward.x=1"], 2, "only options of the click-model"),
+        (["log.h5", "-o", "reward.x=1"], 2, "only options of the click-model can be set"),
         (["log.h5", "-o", "click-model.eta=2"], 2, "name the click model, with --click-model"),
         (["log.h5", "--for", "fun"], 2, "'fun' is not one of"),
         (["log.h5", "--plot", "ranks.doc"], 2, "must end in .png, .svg or .pdf"),

@@ -84,8 +84,8 @@ def test_wrong_values(refused, words, line):
             "--estimator dr means 'plain' over the reward 'dr', but --reward is 'ips'; "
             "use --estimator plain --reward ips",
         ),
-        (["--log", "log.h5", "--users", "pbm"], "with a log there are none to choose"),
-        (["--resume", "run", "--seed", "3"], "--resume takes everything from the run itself"),
+        (["--log", "log.h5", "--users", "pbm"], "with a log, leave them out"),
+        (["--resume", "run", "--seed", "3"], "--resume takes all options from the run"),
     ],
 )
 def test_words_that_contradict_each_other(refused, words, line):
@@ -209,7 +209,7 @@ def test_a_finished_run_is_not_resumed(refused, train):
 
 def test_a_folder_with_a_run_is_not_overwritten(refused, train):
     train("--out", "run")
-    assert refused(*TRAIN, "--out", "run", code=1).startswith("run: there is a run already")
+    assert refused(*TRAIN, "--out", "run", code=1).startswith("run: the folder holds a run already")
 
 
 def test_no_run_no_resumption(refused):

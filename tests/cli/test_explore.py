@@ -171,7 +171,7 @@ def test_a_table_in_memory_is_ingested(here):
     ("words", "message"),
     [
         (["--log", "none.h5"], "none.h5"),
-        (["--log", "log.csv"], "make a log file of it first"),
+        (["--log", "log.csv"], "import it first"),
         (["--log", "log.h5", "--max-loss", "0"], "--max-loss is 0; it must lie above 0"),
         (["--log", "log.h5", "--max-loss", "lots"], "is not a number such as 0.02"),
         (["--log", "log.h5", "--data", "demo"], "leave out --data"),

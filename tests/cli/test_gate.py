@@ -149,7 +149,9 @@ def test_a_canary_is_judged(cltr, log, scores, here, refused):
 
 
 def test_a_canary_needs_the_log_of_production(refused):
-    assert "no log; give the one" in refused("gate", "x.csv", "--canary", "c.csv", code=2)
+    assert "give the log that production served" in refused(
+        "gate", "x.csv", "--canary", "c.csv", code=2
+    )
 
 
 @pytest.fixture

@@ -131,8 +131,11 @@ def test_log_files_are_merged(cltr, here):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["a.h5", "b.csv"], "give log files (.h5) to merge, or files to ingest, not both"),
-        (["a.h5", "b.h5", "--top-k", "3"], "--top-k: log files are merged as they are"),
+        (["a.h5", "b.csv"], "give either log files (.h5) to merge, or files to import, not both"),
+        (
+            ["a.h5", "b.h5", "--top-k", "3"],
+            "--top-k: cannot be used when log files (.h5) are merged",
+        ),
     ],
 )
 def test_merging_takes_logs_as_they_are(refused, words, line):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 DOCUMENTS, SHOWN = 8, 5
-SIGNAL = "Clicks do not tell the documents of a query apart"
+SIGNAL = "Clicks do not distinguish the documents of a query"
 NO_CLICKS = "There are no clicks in"
 ONE_QUERY = "training clicks on 1 query: nothing can be learned about other queries"
 

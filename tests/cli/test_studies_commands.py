@@ -105,7 +105,7 @@ def test_cells_that_fail_are_told_and_end_with_code_1(cltr, data, here, fresh_re
 
 def test_figure_1_takes_no_data(cltr):
     for words in (["-n", "5"], ["--data", "x.h5"], ["--quick"], ["-o", "ranker.samples=1"]):
-        assert "figure-1 is a formula" in cltr("reproduce", "figure-1", *words).stderr
+        assert "figure-1 draws a formula" in cltr("reproduce", "figure-1", *words).stderr
 
 
 def test_figure_1_is_a_table_a_file_and_a_picture(cltr, tmp_path):

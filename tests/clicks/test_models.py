@@ -122,8 +122,9 @@ def test_a_model_that_is_not_affine_says_what_to_use_instead(model):
     with pytest.raises(UnsupportedError) as caught:
         model.require_affine(3)
     assert str(caught.value) == (
-        f"click model '{model.name}' is not affine in relevance over 3 ranks, so the rewards ips, "
-        "snips, dr, dm and the metric 'clicks' cannot use it; use --reward click-model or naive"
+        f"click model '{model.name}' gives no examination and trust for 3 ranks (it is not affine "
+        "in relevance), so the rewards ips, snips, dr, dm and the metric 'clicks' cannot use it; "
+        "use --reward click-model or --reward naive"
     )
 
 

@@ -28,9 +28,9 @@ def folder(tmp_path):
 BAD_TRAIN = {
     "malformed": ("1 qid:1 1:2 x\n", "train.txt:1: found 'x'; expected 'number:value'"),
     "nan": ("1 qid:1 1:1\n1 qid:1 1:nan\n", "train.txt:2: feature '1:nan' is not finite"),
-    "comes back": (
+    "appears again": (
         "1 qid:1 1:1\n1 qid:2 1:1\n1 qid:1 1:1\n",
-        "train.txt:3: query '1' comes back; it began at {}/train.txt:1 (train); expected its",
+        "train.txt:3: query '1' appears again; it began at {}/train.txt:1 (train); expected its",
     ),
     "empty": ("", "train.txt: the file is empty"),
     "no features": ("1 qid:1\n1 qid:2\n1 qid:3\n", "train.txt: no document has a feature"),
@@ -57,7 +57,7 @@ def test_bad_training_file_is_one_line(folder, tmp_path, case):
 def test_file_that_is_read_is_never_written(folder):
     path = folder / "train.txt"
     before = path.read_bytes()
-    with pytest.raises(UsageError, match="is a file that is read; write elsewhere"):
+    with pytest.raises(UsageError, match="is also an input; choose another file"):
         import_dataset([folder], path)
     assert path.read_bytes() == before
 
@@ -65,7 +65,7 @@ def test_file_that_is_read_is_never_written(folder):
 def test_query_in_two_splits_is_refused(folder, tmp_path):
     (folder / "test.txt").write_text(text([24]))
     with pytest.raises(
-        DataError, match=r"test.txt:1: query '24' comes back; .*vali.txt:13 \(valid"
+        DataError, match=r"test.txt:1: query '24' appears again; .*vali.txt:13 \(valid"
     ):
         import_dataset([folder], tmp_path / "data.h5")
 
@@ -74,7 +74,9 @@ def test_query_that_comes_back_in_a_later_block_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text(text([*range(100), 0]))
     with (
         mock.patch.object(text_lines, "BLOCK", 200),
-        pytest.raises(DataError, match=r"a.txt:301: query '0' comes back; it began at .*a.txt:1 "),
+        pytest.raises(
+            DataError, match=r"a.txt:301: query '0' appears again; it began at .*a.txt:1 "
+        ),
     ):
         import_dataset([tmp_path / "a.txt"], tmp_path / "data.h5")
 

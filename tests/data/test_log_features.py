@@ -92,7 +92,7 @@ def test_what_does_not_go_together_is_refused(tmp_path):
         ({"data_out": tmp_path / "d.h5"}, "go together"),
         (
             {"feature_columns": ["m*"], "data_out": tmp_path / "d.h5", "data": "demo"},
-            "without --data",
+            "cannot be used with --data",
         ),
     ):
         with pytest.raises(UsageError, match=message):

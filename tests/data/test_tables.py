@@ -341,7 +341,10 @@ REFUSED = {
     "no training": ({"split": ["valid"] * 5}, "no query is for training"),
     "time": ({"x": pd.date_range("2020-01-01", periods=5)}, "'x (timestamp)' is not; turn times"),
     "lists": ({"x": [[1.0], [2.0], [3.0], [4.0], [5.0]]}, "'x (double[])' is not"),
-    "clicks": ({"clicked": [0, 1, 0, 0, 0]}, "'clicked' would be features, as in a click log"),
+    "clicks": (
+        {"clicked": [0, 1, 0, 0, 0]},
+        "'clicked' would become features, but the table looks like a click log",
+    ),
     "nul": ({"document": ["a\0", "b", "c", "d", "e"]}, "an id contains the character NUL"),
     "long id": (
         {"document": ["a" * 1001, *"bcde"]},
@@ -399,7 +402,7 @@ def test_what_is_no_frame_is_refused(frame):
 
 def test_tables_take_no_options_of_svmlight_and_the_other_way_round(tmp_path):
     path = write(wide(), tmp_path / "f.parquet")
-    with pytest.raises(UsageError, match="--preset: is for SVMlight files"):
+    with pytest.raises(UsageError, match="--preset: can only be used with SVMlight files"):
         import_dataset([path], tmp_path / "d.h5", preset="mslr10k")
     (tmp_path / "S.txt").write_text("1 qid:1 1:2\n")
     with pytest.raises(UsageError, match="--query-column: SVMlight files have no columns"):

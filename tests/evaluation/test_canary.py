@@ -98,7 +98,7 @@ def test_requests_that_had_no_choice_are_left_out():
         ([True], [1.5], [1.0], "outside"),
         ([True, False], [0.5, 0.5], [1.0, np.nan], "outcome of request 2"),
         ([True], [0.5, 0.5], [1.0], "same requests"),
-        ([True], [1.0], [1.0], "compares nothing"),
+        ([True], [1.0], [1.0], "rankers cannot be compared"),
         ([True], [0.5], [2.0], "outside the limits"),
     ],
 )

@@ -135,7 +135,7 @@ def test_an_alias_over_another_reward_is_wrong_usage():
         ({"ranker": "exact"}, "ranker is 'exact': input should be a valid dictionary"),
         (
             {"log": "x.h5", "users": {"name": "pbm"}},
-            "users are simulated; with a log there are none to choose",
+            "users are simulated users; with a log, leave them out",
         ),
     ],
 )

@@ -41,7 +41,7 @@ def test_adversarial_clicks_leave_production_as_it_is(dataset, values):
     assert found.precautions.plan == "stay"
     assert gain(found) == 0.0
     assert found.verdict.decision == "hold"
-    assert "production is worse than a shuffle" in found.verdict.sentence
+    assert "production is worse than a random order" in found.verdict.sentence
 
 
 @pytest.mark.parametrize("users", ["pbm", "adversarial"])
@@ -77,7 +77,7 @@ def test_random_clicks_are_not_learned_from(dataset):
     coin = {"name": "trust-bias", "examination": [1e-9] * 5, "trust": [0.3] * 5}
     found = ran(dataset, users=coin, click_model={"name": "auto"})
     assert found.verdict.decision == "hold" and gain(found) == 0.0
-    assert "do not tell the documents of a query apart" in found.verdict.sentence
+    assert "do not distinguish the documents of a query" in found.verdict.sentence
 
 
 @pytest.mark.parametrize(
@@ -177,4 +177,4 @@ def test_where_nothing_is_relevant_production_is_kept(dataset, values):
     nothing = replace(dataset, labels=0 * dataset.labels)
     found = ran_on(nothing, lambda part: part, users={"name": "trust-bias"}, **values)
     assert found.verdict.decision == "hold" and found.precautions.plan == "stay"
-    assert "do not tell the documents of a query apart" in found.verdict.sentence
+    assert "do not distinguish the documents of a query" in found.verdict.sentence

@@ -88,7 +88,8 @@ def test_a_run_is_never_overwritten(folder):
     with pytest.raises(CltrError) as caught:
         RunFolder.create(folder.path, label="x")
     assert str(caught.value) == (
-        f"{folder.path}: there is a run already; use --resume to go on with it, or another --out"
+        f"{folder.path}: the folder holds a run already; use --resume to continue it, or another "
+        "--out"
     )
 
 
@@ -136,7 +137,7 @@ def test_a_run_without_a_result_is_not_finished(folder):
         folder.read_json("result.json")
     assert str(caught.value) == (
         f"{folder.path}: the run is not finished: it has no result.json; "
-        f"go on with: cltr train --resume {folder.path}"
+        f"continue it with: cltr train --resume {folder.path}"
     )
 
 
@@ -265,7 +266,7 @@ def test_a_damaged_checkpoint_is_one_line(folder, file, length):
     with pytest.raises(DataError) as caught:
         folder.checkpoint.load()
     assert str(caught.value) == (
-        f"{folder.path / 'checkpoint'}: damaged checkpoint; remove it to start afresh"
+        f"{folder.path / 'checkpoint'}: damaged checkpoint; remove it to start again"
     )
 
 
@@ -280,7 +281,7 @@ def test_a_checkpoint_reads_no_file_outside_its_folder(folder):
 
 def test_a_checkpoint_of_version_0_1_is_one_line(folder):
     folder.save_model("checkpoint.safetensors", model())
-    with pytest.raises(DataError, match=r"checkpoint of version 0\.1, from which this version"):
+    with pytest.raises(DataError, match=r"this checkpoint was written by version 0\.1"):
         folder.checkpoint.load()
 
 

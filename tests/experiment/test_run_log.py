@@ -177,7 +177,7 @@ def test_production_scores_may_come_from_a_file(tmp_path):
     [
         ({"exposure": "exact"}, DataError, "has no production scores; give them with --production"),
         ({"exposure": "logged"}, DataError, "has no logged propensities"),
-        ({"data": "other.h5"}, UsageError, "the log stands alone, on lists of its own"),
+        ({"data": "other.h5"}, UsageError, "the log was ingested without a data set"),
         ({"reward": {"name": "labels"}}, UsageError, "--reward labels needs judgements"),
         ({"top_k": 9}, UsageError, "the log shows 5 ranks"),
     ],

@@ -190,7 +190,7 @@ def test_a_damaged_checkpoint_is_one_line(tmp_path, always_saved):
         train_run.train(small.config(), out=tmp_path / "run", progress=Interrupt(1))
     (path,) = (tmp_path / "run/checkpoint").glob("*.safetensors")
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(DataError, match="damaged checkpoint; remove it to start afresh"):
+    with pytest.raises(DataError, match="damaged checkpoint; remove it to start again"):
         train_run.resume(tmp_path / "run")
 
 

@@ -116,8 +116,8 @@ def test_json_normalises_by_query(tmp_path):
         (SolrExporter, ranker(cut=True, tailed=True), "that of 'feature 1', 'feature 3'; train"),
         (SolrExporter, ranker(normalize="query-min-max"), "one document at a time"),
         (OnnxExporter, ranker(normalize="query-min-max"), "one document at a time"),
-        (OpenSearchExporter, ranker(), "no networks"),
-        (OpenSearchExporter, ranker(hidden=(), cut=True), "cannot cut inputs"),
+        (OpenSearchExporter, ranker(), "no neural networks"),
+        (OpenSearchExporter, ranker(hidden=(), cut=True), "cannot clip inputs"),
         (OpenSearchExporter, ranker(hidden=(), normalize="log1p-z-score"), "no logarithm"),
     ],
 )

@@ -107,7 +107,7 @@ def test_a_certificate_is_about_queries_on_which_production_is_known():
 
 
 def test_production_without_anything_known_is_refused():
-    with pytest.raises(DataError, match="nothing is known of production"):
+    with pytest.raises(DataError, match="nothing is known about production"):
         Production(None).on(DATA, "train")
     with pytest.raises(DataError, match="use --init random"):
         Production(None).start(DATA, 4)

@@ -59,7 +59,7 @@ def test_tabs_blank_lines_gzip_and_negative_grades(tmp_path):
         ("q 0 d inf\n", ":1: grade 'inf'"),
         ("q 0 d 1e999\n", ":1: grade '1e999'"),
         ("q 0 d 1_0\n", ":1: grade '1_0'"),
-        ("q 0 d 1\nq 1 d 2\n", ":2: document 'd' of query 'q' comes again; it stands at line 1"),
+        ("q 0 d 1\nq 1 d 2\n", ":2: document 'd' of query 'q' appears again; it is at line 1"),
         ("", ": the file is empty"),
     ],
 )

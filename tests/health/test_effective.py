@@ -24,9 +24,8 @@ def test_ordinary_logs_pass_with_a_few_hundred_clicks():
     assert found.outcome == "pass"
     clicks = int(draw(MODEL, n=1_000, n_queries=100).clicks["train"].clicks.sum())
     assert 0.18 * clicks < found.number < clicks  # propensities differ by a factor of 20 at most
-    assert f"the {clicks:,} training clicks are worth {found.number:,.0f} equal ones" in (
-        found.sentence
-    )
+    told = f"the {clicks:,} training clicks say as much as {found.number:,.0f} equally weighted"
+    assert told in found.sentence
 
 
 @pytest.mark.parametrize(("n", "outcome"), [(10, "fail"), (60, "inconclusive"), (500, "pass")])
@@ -59,7 +58,7 @@ def test_a_query_with_most_of_the_traffic_leaves_few_queries(share, outcome):
     found = check_effective_sample(skewed, AFFINE)
     assert found.outcome == outcome
     queries = displays.sum() ** 2 / (displays**2).sum()
-    assert f"worth {queries:,.0f} queries that come equally often" in found.sentence
+    assert f"as much as {queries:,.0f} equally frequent queries" in found.sentence
 
 
 def test_it_is_one_of_the_checks_of_a_log():

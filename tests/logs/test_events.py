@@ -90,7 +90,7 @@ def test_a_click_belongs_to_its_query(tmp_path):
     ("change", "line"),
     [
         ({"event": "hover"}, "names no impression and no click; it has 'hover'; say which are"),
-        ({"session": None}, "nothing is left of the log"),
+        ({"session": None}, "no row of the log can be used"),
     ],
 )
 def test_events_that_cannot_be_joined(tmp_path, change, line):

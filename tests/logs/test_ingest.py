@@ -69,7 +69,7 @@ def test_every_kind_of_file_gives_the_same_counts(tmp_path, kind):
 def test_a_file_that_is_read_is_never_written(tmp_path):
     path = write_csv(tmp_path / "log.csv", MANY)
     before = path.read_bytes()
-    with pytest.raises(UsageError, match="is a file that is read; write elsewhere"):
+    with pytest.raises(UsageError, match="is also an input; choose another file"):
         ingest(path, out=tmp_path / ".." / tmp_path.name / "log.csv")
     assert path.read_bytes() == before
 
@@ -249,7 +249,7 @@ def test_every_problem_has_a_default_and_can_be_refused(name):
         ("gaps", "expected problem=keep, drop or refuse"),
         ("gaps=mend", "expected problem=keep, drop or refuse"),
         ("gap=drop", r"no problem 'gap'; there are: .*Did you mean 'gaps'"),
-        ("conflicts=keep", "what can be done about conflicts is drop or refuse"),
+        ("conflicts=keep", "conflicts can only be set to drop or refuse"),
     ],
 )
 def test_wrong_words_about_problems(word, line):

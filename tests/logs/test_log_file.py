@@ -348,7 +348,7 @@ def test_a_log_as_it_came_is_told_what_to_do_with(tmp_path):
     raw.write_bytes(b"session")
     with pytest.raises(DataError) as raised:
         open_log(raw)
-    assert one_line(raised).endswith(f"make a log file of it first: cltr ingest {raw} --out log.h5")
+    assert one_line(raised).endswith(f"import it first: cltr ingest {raw} --out log.h5")
 
 
 def test_an_hdf5_file_of_another_format(path):

@@ -127,7 +127,7 @@ def test_rewards_are_unbiased_under_several_policies(tmp_path):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"logger": None}, "1 rows have no logger"),
+        ({"logger": None}, "1 rows have no value in the logger column"),
         ({"logger": "third"}, "1 interactions have several loggers; expected one each"),
     ],
 )

@@ -136,7 +136,7 @@ def test_logs_on_one_data_set_are_added(tmp_path):
         )
     assert merged.fingerprint == data.fingerprint and merged.lists is None
     other = replace(one, fingerprint="another")
-    with pytest.raises(DataError, match="log 1 and log 2: lie on different data sets"):
+    with pytest.raises(DataError, match="log 1 and log 2: were ingested with different data sets"):
         merge_logs([one, other])
 
 
@@ -204,10 +204,10 @@ def test_what_cannot_be_merged_is_one_line(ingest, tmp_path):
     monday = ingest("monday", MONDAY)
     with pytest.raises(UsageError, match="named twice; its clicks would count twice"):
         merge_files([monday, tmp_path / "." / "monday.h5"], tmp_path / "days.h5")
-    with pytest.raises(UsageError, match="is a file that is read; write elsewhere"):
+    with pytest.raises(UsageError, match="is also an input; choose another file"):
         merge_files([monday, ingest("tuesday", TUESDAY)], monday)
     log = open_log(monday)
-    with pytest.raises(DataError, match="one stands alone and one lies on a data set"):
+    with pytest.raises(DataError, match="one was ingested with --data and one without"):
         merge_logs([log, replace(log, lists=None)])
     with pytest.raises(DataError, match="log 1: is simulated"):
         merge_logs([LogFile(log.statistics, None), log])

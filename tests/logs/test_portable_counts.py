@@ -80,7 +80,7 @@ def test_counts_as_a_file_are_read_with_their_own_settings(tmp_path):
     for wrong, line in (
         ({"seed": 7}, "was split when it was counted"),
         ({"on": ["gaps=drop"]}, "--on gaps=drop: was decided when the log was counted: keep"),
-        ({"sessions": True}, "--sessions: needs the interactions"),
+        ({"sessions": True}, "--sessions: needs single interactions"),
     ):
         with pytest.raises(UsageError, match=line):
             ingest(file, format="counts", out=tmp_path / "no.h5", **wrong)
@@ -88,7 +88,7 @@ def test_counts_as_a_file_are_read_with_their_own_settings(tmp_path):
 
 def test_other_tables_are_refused(tmp_path):
     path, _, _ = written(tmp_path, "tidy")
-    with pytest.raises(CltrError, match="is no table of counts: it has no column 'clicks'"):
+    with pytest.raises(CltrError, match="is not a table of counts: it has no column 'clicks'"):
         ingest(path, format="counts", out=tmp_path / "no.h5")
 
 
@@ -105,7 +105,7 @@ def test_queries_are_what_the_dialect_can_say(dialect):
     }
     unknown = {node.name.lower() for node in tree.find_all(sqlglot.exp.Anonymous)}
     assert unknown <= {"try_to_double", "try_to_timestamp_tz", "try_to_timestamp", "unix_micros"}
-    with pytest.raises(UsageError, match="must look at the log first"):
+    with pytest.raises(UsageError, match="need to read the log first"):
         ingest_sql("clicks", dialect=dialect, page_column="page")
     with pytest.raises(UsageError, match=r"--format long\), not 'list'"):
         ingest_sql("clicks", dialect=dialect, format="list")
@@ -117,5 +117,5 @@ def test_what_counts_cannot_do_is_refused(tmp_path):
         ingest_sql("clicks", dialect="trino", split_by="user")
     with pytest.raises(UsageError, match="--propensity-column: needs the rows"):
         ingest_sql("clicks", dialect="trino", propensity_column="p")
-    with pytest.raises(UsageError, match="--master: is for --engine spark"):
+    with pytest.raises(UsageError, match="--master: can only be used with --engine spark"):
         ingest("clicks.parquet", out=tmp_path / "no.h5", master="local")

@@ -120,7 +120,7 @@ def test_files_must_be_alike(tmp_path):
     first = write_csv(tmp_path / "1.csv", LOG)
     second = tmp_path / "2.csv"
     second.write_text("a,b\n1,2\n")
-    assert "has other columns than" in refusal(LongReader(), first, second)
+    assert "its columns differ from those of" in refusal(LongReader(), first, second)
     third = write_jsonl(tmp_path / "3.jsonl", LOG)
     assert "give files of one kind, not csv and json" in refusal(LongReader(), first, third)
     assert "no such file" in refusal(LongReader(), tmp_path / "nothing.csv")

@@ -94,5 +94,5 @@ def test_printed_query_gives_what_ingest_reads(spark, tmp_path):
         assert there[name] == here[name] == table[name], name
     with pytest.raises(DataError, match="nowhere"):
         ingest("nowhere", engine="spark", out=tmp_path / "no.h5")
-    with pytest.raises(UsageError, match="--valid: is not for --engine spark"):
+    with pytest.raises(UsageError, match="--valid: cannot be used with --engine spark"):
         ingest("clicks", engine="spark", out=tmp_path / "no.h5", valid="clicks")

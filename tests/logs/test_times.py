@@ -168,7 +168,7 @@ def test_a_window_may_stand_alone(tmp_path):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"window": Window("yesterday")}, "--from yesterday: is no time; expected ISO 8601"),
+        ({"window": Window("yesterday")}, "--from yesterday: is not a time; expected ISO 8601"),
         (
             {"split": Split(by="time", valid_from="2024-01-02", test_from="2024-01-01")},
             "--test-from must be later than --valid-from",

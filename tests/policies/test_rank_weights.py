@@ -68,7 +68,7 @@ def test_an_unknown_metric_says_which_there_are():
 
 
 def test_clicks_need_a_model_that_is_affine():
-    with pytest.raises(UnsupportedError, match="click model 'chain' is not affine"):
+    with pytest.raises(UnsupportedError, match="click model 'chain' gives no examination"):
         rank_weights("clicks", 3, Chain())
 
 

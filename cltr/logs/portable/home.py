@@ -59,8 +59,8 @@ def open_counts(
     missing = set(COLUMNS) - set(columns_of(connection, table))
     if missing:
         raise DataError(
-            f"{where}: is no table of counts: it has no column '{min(missing)}'; expected what the "
-            "query of 'cltr ingest --emit-sql' gives"
+            f"{where}: is not a table of counts: it has no column '{min(missing)}'; expected what "
+            "the query of 'cltr ingest --emit-sql' gives"
         )
     connection.execute(f"CREATE OR REPLACE TABLE result AS {table}")
     made = _made(connection, where)
@@ -103,8 +103,8 @@ def _agreed(made: Mapping[str, Any], asked: Asked, where: str) -> Asked:
     usual = asked.split == Split() and not asked.window
     if not usual and (asked.split, asked.window) != (split, window):
         raise UsageError(
-            f"{where}: was split when it was counted; leave out the options of the split and of "
-            "times, or count anew"
+            f"{where}: the log was split when it was counted; leave out the options of the split "
+            "and of times, or count it again"
         )
     actions = made["actions"] | asked.actions
     for name in DECIDED:

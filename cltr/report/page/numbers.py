@@ -1,5 +1,6 @@
 """Numbers on a page: rounded for people, with the exact value behind them."""
 
+from cltr.looks import with_sign
 from cltr.report.page.markup import Html, element
 
 NONE = "not known"
@@ -24,7 +25,7 @@ def signed(value: float | None, *, digits: int = 4) -> Html:
     """A difference."""
     if value is None:
         return Html(NONE)
-    return _data(value, f"{value:+.{digits}f}".replace("-", "\u2212"))
+    return _data(value, with_sign(value, digits).replace("-", "\u2212"))
 
 
 def percent(value: float | None, *, digits: int = 1) -> Html:

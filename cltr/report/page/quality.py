@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cltr.looks import RANKERS, SPLITS_IN_WORDS, label, signed
+from cltr.looks import RANKERS, SPLITS_IN_WORDS, label, with_sign
 from cltr.report.page.candidates import estimator_table
 from cltr.report.page.charts import interval_chart, line_chart
 from cltr.report.page.drawing import Line, Row, figure, legend
@@ -80,7 +80,7 @@ def _gain_rows(subject: Subject, facts: Facts) -> Iterator[Row]:
 
 
 def _text(value: float) -> str:
-    return signed(value).replace("-", "−")
+    return with_sign(value).replace("-", "−")
 
 
 def _metrics_figure(subject: Subject, facts: Facts) -> Html:

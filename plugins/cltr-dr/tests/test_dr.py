@@ -173,7 +173,7 @@ def test_displays_of_what_cannot_be_shown_are_an_error():
     data = log_of_three()
     contradicted = Exposure(np.ones(3), np.array([0.45, 0.0, 0.0]), np.ones(3))
     reward = of_two_ranks(DR(), [0.3, 0.7, 0.9])
-    with pytest.raises(DataError, match="1 displayed documents have no positive propensity"):
+    with pytest.raises(DataError, match="1 documents were shown that production never shows"):
         reward.mu(ClickData(data.dataset, data.statistics, contradicted))
 
 

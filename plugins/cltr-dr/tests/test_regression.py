@@ -246,7 +246,7 @@ def test_a_click_model_that_is_not_affine_is_refused():
         def probabilities(self, relevance, context):
             return relevance**2
 
-    with pytest.raises(UnsupportedError, match="'odd' is not affine"):
+    with pytest.raises(UnsupportedError, match="'odd' gives no examination"):
         DR().fit(world(displays=2), Odd())
 
 

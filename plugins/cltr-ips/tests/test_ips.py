@@ -170,13 +170,13 @@ def test_cost_and_value_do_not_depend_on_the_number_of_clicks(reward):
 def test_clicks_on_what_cannot_be_shown_are_an_error():
     exposure = Exposure(np.ones(3), np.array([0.45, 0.0, 0.0]), np.ones(3))
     data = click_data(log_of_three(), exposure)
-    with pytest.raises(DataError, match="1 displayed documents have no positive propensity"):
+    with pytest.raises(DataError, match="1 documents were shown that production never shows"):
         fitted(IPS(), data).mu(data)
 
 
 def test_users_reversed_on_purpose_are_an_error_for_ips():
     data = expected_data(np.zeros(3), np.ones(3), affine=Adversarial(MODEL).affine(TOP_K))
-    with pytest.raises(DataError, match="no positive propensity"):
+    with pytest.raises(DataError, match="that production never shows"):
         fitted(IPS(), data, Adversarial(MODEL)).mu(data)
 
 
