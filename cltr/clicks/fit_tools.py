@@ -31,19 +31,28 @@ class FitOptions(Options):
 
     smoothing: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] = Field(
         "auto",
-        description="fit: impressions that the mean is worth for each document; larger trusts "
-        "clicks less, 'auto' is what the spread of the documents says.",
+        description="fit: impressions that the mean relevance counts for in each document's "
+        "estimate; larger trusts clicks less; 'auto' takes it from the spread of the "
+        "documents.",
     )
     relevance: Literal["table", "regression"] = Field(
         "table",
-        description="fit: a number per query and document, or a regression on features.",
+        description=(
+            "fit: table estimates a number for each query and document, regression "
+            "predicts it from features."
+        ),
     )
     hidden: tuple[int, ...] = Field(
-        (), description="fit: width of the regression's hidden layers; none is a linear one."
+        (),
+        description=(
+            "fit: widths of the regression's hidden layers; empty is a linear regression."
+        ),
     )
-    iterations: int = Field(1000, ge=1, description="fit: most steps of EM.")
+    iterations: int = Field(1000, ge=1, description="fit: largest number of EM steps.")
     tolerance: float = Field(
-        1e-7, ge=0, description="fit: stop when a step gains less than this share of the objective."
+        1e-7,
+        ge=0,
+        description=("fit: stop when a step improves the objective by less than this share."),
     )
 
 

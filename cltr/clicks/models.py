@@ -76,7 +76,7 @@ class AffineModel(Fittable):
 
 
 class TrustBias(AffineModel):
-    r"""Users examine by rank, and trust what stands high even if it is irrelevant.
+    r"""Users look at high ranks more, and trust them: they click there on irrelevant documents too.
 
     .. math:: P(C=1 | d, k) = \alpha_k R_d + \beta_k
 
@@ -92,11 +92,11 @@ class TrustBias(AffineModel):
 
         examination: tuple[float, ...] = Field(
             (0.35, 0.53, 0.55, 0.54, 0.52),
-            description="alpha: what relevance adds to the click probability, by rank.",
+            description="alpha: what relevance adds to the click probability, for each rank.",
         )
         trust: tuple[float, ...] = Field(
             (0.65, 0.26, 0.15, 0.11, 0.08),
-            description="beta: click probability of an irrelevant document, by rank.",
+            description="beta: click probability of an irrelevant document, for each rank.",
         )
 
         @model_validator(mode="after")
@@ -120,7 +120,7 @@ class TrustBias(AffineModel):
 
 
 class PositionBased(AffineModel):
-    r"""Users examine by rank, and click what is relevant.
+    r"""Users look at high ranks more, and click what they see if it is relevant.
 
     .. math:: P(C=1 | d, k) = \theta_k R_d
 
@@ -136,10 +136,13 @@ class PositionBased(AffineModel):
             1.0,
             ge=0,
             allow_inf_nan=False,
-            description="examination (1/k)**eta: larger is more bias, 0 is none.",
+            description=(
+                "exponent of examination (1/k)**eta at rank k; larger is more position "
+                "bias, 0 is none."
+            ),
         )
         examination: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
-            (), description="theta by rank, in [0, 1], instead of the power law."
+            (), description="examination of each rank, in [0, 1], instead of eta."
         )
 
     options: "PositionBased.Options"
@@ -155,7 +158,7 @@ class PositionBased(AffineModel):
 
 
 class Adversarial(ClickModel):
-    """Users who click exactly when users of another model would not.
+    """Users click exactly when users of another click model would not.
 
     References: CIKM'24, section 6, "maximally adversarial" users.
     """
@@ -165,7 +168,7 @@ class Adversarial(ClickModel):
     class Options(Options):
         """Whom it reverses."""
 
-        of: str = Field("", description="name of the model to reverse; the assumed one if empty.")
+        of: str = Field("", description="click model to reverse; that of --click-model if empty.")
 
     options: "Adversarial.Options"
 

@@ -26,18 +26,24 @@ _MOST_NAMES = 10
 class TableOptions(Options):
     """How a table is read. Columns that are not named are found by their common names."""
 
-    query_column: str = Field("", description="the query, or its id.")
+    query_column: str = Field("", description="column of the query or its id.")
     document_column: str = Field(
-        "", description="the document's id; 'none' for its place in the list, from 0."
+        "",
+        description=("column of the document's id; 'none' to use its place in the list, from 0."),
     )
-    label_column: str = Field("", description="the grade from judges; 'none' for no judgements.")
+    label_column: str = Field(
+        "", description=("column of the relevance grade; 'none' if there are no judgements.")
+    )
     split_column: str = Field(
-        "", description="train, valid or test; 'none' if queries are to be split by their id."
+        "",
+        description=(
+            "column with train, valid or test; 'none' to split queries by a hash of their id."
+        ),
     )
     feature_columns: tuple[str, ...] = Field(
         (), description="patterns of features, such as 'bm25*'; all other columns if empty."
     )
-    leave_out: tuple[str, ...] = Field((), description="patterns of columns that are no features.")
+    leave_out: tuple[str, ...] = Field((), description="patterns of columns to leave out.")
     qrels: str = Field("", description="a TREC file with judgements, in place of a label column.")
     missing: Literal["refuse", "zero", "mean"] = Field(
         "refuse", description="what to do about missing features."

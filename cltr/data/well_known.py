@@ -48,7 +48,7 @@ class Yahoo(KnownLayout):
 
 
 class Istella(KnownLayout):
-    """Istella; values too large for 32 bits are missing ones."""
+    """Istella; values that are too large for 32 bits count as missing."""
 
     name, title = "istella", "Istella"
     n_features, n_queries, highest_grade = (220,), (33_018,), 4

@@ -156,7 +156,8 @@ def judge_canary(
         len(terms),
         int(compared.new.sum()),
         f"{reason} Estimated effect {effect:+.4f} outcome per request, between {low:+.4f} and "
-        f"{high:+.4f} at {confidence:.0%} confidence for all looks, from {len(terms):,} requests.",
+        f"{high:+.4f} with {confidence:.0%} confidence, however often one looks, from "
+        f"{len(terms):,} requests.",
     )
 
 
@@ -240,7 +241,7 @@ def judge_interleaving(
         confidence,
         len(credits),
         len(credits),
-        f"{reason.replace('outcome per request', 'credit per request')} Mean credit "
-        f"{effect:+.4f} for the new ranker, between {low:+.4f} and {high:+.4f} at "
-        f"{confidence:.0%} confidence for all looks, from {len(credits):,} interleaved requests.",
+        f"{reason.replace('outcome per request', 'credit per request')} Mean credit {effect:+.4f} "
+        f"for the new ranker, between {low:+.4f} and {high:+.4f} with {confidence:.0%} confidence, "
+        f"however often one looks, from {len(credits):,} interleaved requests.",
     )

@@ -25,7 +25,10 @@ class RankBiasedPrecision(Metric):
         """The user."""
 
         persistence: float = Field(
-            0.8, ge=0, lt=1, description="p, the chance to look at the next rank; larger is deeper."
+            0.8,
+            ge=0,
+            lt=1,
+            description=("p, the probability to look at the next rank; larger reads deeper."),
         )
 
     options: "RankBiasedPrecision.Options"
@@ -57,8 +60,8 @@ class ExpectedReciprocalRank(Metric):
         draws: int = Field(
             200,
             ge=1,
-            description="users to draw for a policy with chance; the error of the mean over "
-            "queries is below 0.5 / sqrt(draws x queries).",
+            description="simulated users for a policy that draws its rankings; the error of the "
+            "mean over queries is below 0.5 / sqrt(draws x queries).",
         )
 
     options: "ExpectedReciprocalRank.Options"

@@ -35,20 +35,25 @@ class MetricOptions(Options):
 
     gain: Literal["linear", "exponential"] = Field(
         "linear",
-        description="of a grade g in NDCG and DCG: g, as in the paper, or 2^g - 1.",
+        description=(
+            "gain of a grade g in NDCG and DCG: linear is g, as in the paper; exponential "
+            "is 2^g - 1."
+        ),
     )
     empty: Literal["zero", "skip", "one"] = Field(
         "zero",
-        description="NDCG, recall and MRR of a query without relevant documents: 0, as in the "
-        "paper; left out of the mean; or 1, as LightGBM has it.",
+        description="NDCG, recall and MRR of a query without relevant documents: zero, as in the "
+        "paper; skip leaves it out of the mean; one, as in LightGBM.",
     )
     ties: Literal["order", "expected"] = Field(
         "order",
-        description="equal scores of a ranker without chance: as in the list, or the mean over "
-        "all orders. Under Plackett-Luce, as in the paper, there are none.",
+        description="equal scores of a ranker that sorts: order keeps the order of the data, "
+        "expected takes the mean over all orders.",
     )
     relevant_from: float = Field(
-        1.0, gt=0, description="lowest grade that is relevant in precision, recall, MRR and ranks."
+        1.0,
+        gt=0,
+        description=("lowest grade that counts as relevant in precision, recall, MRR and ranks."),
     )
     metrics: Annotated[tuple[Choice, ...], BeforeValidator(_choices)] = Field(
         (), description="further metrics to report, such as err,rbp, with their options."

@@ -49,57 +49,86 @@ class ProductionOptions(Options):
     """The production ranker of a simulation: trained on the judgements of a few queries."""
 
     fraction: float = Field(
-        0.03, gt=0, le=1, description="share of the training queries whose judgements it sees."
+        0.03,
+        gt=0,
+        le=1,
+        description=(
+            "share of the training queries whose judgements the production ranker is trained on."
+        ),
     )
-    min_queries: int = Field(10, ge=1, description="but at least this many of them.")
-    scorer: str = Field("", description="its scorer; the policy's own if empty.")
-    epochs: int = Field(30, ge=0, description="passes over those queries; more are more peaked.")
+    min_queries: int = Field(10, ge=1, description="least number of these queries.")
+    scorer: str = Field(
+        "", description=("scorer of the production ranker; that of the run if empty.")
+    )
+    epochs: int = Field(
+        30,
+        ge=0,
+        description=(
+            "passes over these queries; with more, its scores "
+            "differ more and its rankings vary less."
+        ),
+    )
     learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False, description="step size of Adam.")
     seed: int = Field(
-        0, ge=0, lt=2**63, description="its own, for one production in many runs; 0: the run's."
+        0,
+        ge=0,
+        lt=2**63,
+        description=(
+            "seed of the production ranker, to use the same one in "
+            "several runs; 0: the seed of the run."
+        ),
     )
 
 
 class RunConfig(Options):
     """Every choice of a run."""
 
-    version: Version = Field("0.1", description="whose defaults apply to what the file leaves out.")
+    version: Version = Field(
+        "0.1",
+        description=("version of cltr whose defaults apply to keys that the file leaves out."),
+    )
     data: str = Field(
         "demo",
-        description="a data set file, 'demo' for the embedded one, or 'log' for a log's own lists.",
+        description=(
+            "data set file, 'demo' for the one in the package, or 'log' for the documents "
+            "of the log."
+        ),
     )
-    log: str = Field("", description="a log file; clicks are simulated if empty.")
+    log: str = Field("", description="log file; clicks are simulated if empty.")
     production_scores: str = Field(
-        "", description="a file with production's scores: query, document, score."
+        "", description="table with production's scores: query, document, score."
     )
     interactions: int = Field(
         100_000, ge=1, le=10**15, description="training interactions to simulate."
     )
-    seed: int = Field(1, ge=0, lt=2**63, description="decides every random choice.")
-    top_k: int = Field(5, ge=1, description="length of the displayed list and cut of the metric.")
-    metric: str = Field("dcg", description=f"weights of ranks: {', '.join(METRICS)}.")
+    seed: int = Field(1, ge=0, lt=2**63, description="seed of all random choices.")
+    top_k: int = Field(
+        5, ge=1, description=("number of ranks that users see, and cutoff of the metric.")
+    )
+    metric: str = Field("dcg", description=f"metric that training maximises: {', '.join(METRICS)}.")
     exposure: Literal["auto", "exact", "logged", "counted"] = Field(
         "auto",
-        description="omega_0 and rho_0: exact from production's scores, from logged propensities, "
-        "or counted from the log; auto is the first of these that is known.",
+        description="how often production shows each document: exact (from its scores), logged "
+        "(from propensities) or counted (from impressions); auto is the first of "
+        "these that the log supports.",
     )
     init: Literal["production", "random"] = Field(
-        "production", description="where training starts; random is the paper's way."
+        "production", description="start at production, or from random weights as in the paper."
     )
     propensity_clip: ScheduleOption = Field(
-        Schedule("10/sqrt(N)"), description="lower limit on propensities of training clicks."
+        Schedule("10/sqrt(N)"), description="lower limit on the propensities of training clicks."
     )
     on_doubt: OnDoubt = Field(
         "ignore",
         description="if a health check fails: stay with production, bound the policy to a narrow "
-        "band, or ignore it. [stay; ignore in files of version 0.1]",
+        "band around it, or ignore the check. [stay; ignore in files of version 0.1]",
     )
     standardize: bool | None = Field(
         None,
-        description="whether models standardise their inputs; if not set, where the data set is "
-        "not normalised, and never in files of version 0.1.",
+        description="whether the model standardises its inputs; if not set, it does if the data "
+        "set is not normalised, and never in files of version 0.1.",
     )
-    skyline: bool = Field(True, description="also train on all judgements, for comparison.")
+    skyline: bool = Field(True, description="also train a reference ranker on all judgements.")
     estimator: Choice = Choice(name="prpo")
     reward: Choice = Choice(name="dr")
     ranker: Choice = Choice(name="exact")

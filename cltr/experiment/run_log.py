@@ -115,7 +115,7 @@ def open_run_log(config: RunConfig, dataset: Dataset, click_model: ClickModel) -
     notes += _notes(log, production, click_model, where, path)
     shown = statistics["train"].top_k
     if config.top_k < shown and not simulated:
-        notes.append(f"the run is about the first {config.top_k} of the log's {shown} ranks")
+        notes.append(f"the run uses the first {config.top_k} of the log's {shown} ranks")
     users = log.description.get("users")
     return RunLog(production, statistics, users, tuple(notes), simulated)
 
@@ -132,8 +132,8 @@ def _best_way(
             return "exact", ""
         note = (
             f"production's scores in {where} do not explain what was shown: {away:.0%} of the "
-            "impressions are elsewhere than a Plackett-Luce policy would show them; exposure does "
-            "not come from them"
+            "impressions are in other places than rankings drawn from these scores "
+            "(Plackett-Luce) would have; so exposure is not computed from them"
         )
         return ("logged" if log.propensities is not None else "counted"), note
     return ("logged" if log.propensities is not None else "counted"), ""
@@ -184,14 +184,22 @@ def _notes(
 ) -> Iterator[str]:
     if "format" not in log.description:  # simulated: all is known
         return
-    logged = "exposure comes from logged propensities; 0 where nothing was logged"
+    logged = (
+        "production's exposure comes from logged propensities; it is 0 where nothing was logged"
+    )
     if log.computed:
-        logged = "exposure is computed from the scores and shares in the records of requests"
+        logged = (
+            "production's exposure is computed from the scores and shares in the records of "
+            "requests"
+        )
     yield {
-        "exact": f"exposure is that of a Plackett-Luce policy with production's scores ({where})",
+        "exact": (
+            f"production's exposure is computed from its scores ({where}), as rankings drawn "
+            "from them (Plackett-Luce)"
+        ),
         "logged": logged,
-        "counted": "exposure is counted from the log: a document that was never shown counts as "
-        "one that production never shows",
+        "counted": "production's exposure is counted from the log: a document that was not shown "
+        "counts as one that production never shows",
     }[production.source]
     if click_model.name != AUTO:  # the run says which one was fitted, if any could be
         yield _assumed(click_model, log.statistics["train"], path)
@@ -199,9 +207,9 @@ def _notes(
         names = ", ".join(f"'{name}'" for name in log.description["loggers"])
         yield f"production is a mixture of {names}, by their shares of each query's traffic"
     if log.description.get("single_impressions"):
-        yield "impressions were logged one by one: lists are the fewest that can hold them"
+        yield "rows are single impressions; cltr assumes the fewest lists that can hold them"
     if log.lists is not None:
-        yield "a query's candidates are the documents that were ever logged for it"
+        yield "the candidates of a query are the documents that the log has for it"
 
 
 def _assumed(click_model: ClickModel, part: ClickStatistics, path: Path) -> str:

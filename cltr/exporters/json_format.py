@@ -16,7 +16,7 @@ FORMAT, VERSION = "cltr-ranker", 1
 
 
 class JsonExporter(Exporter):
-    """Steps on raw features and layers of a linear or feed-forward ranker.
+    """JSON with the input steps and the layers of a linear or feed-forward ranker.
 
     Each of ``steps`` changes every feature x: ``sign(x) log(1 + |x| / unit)`` where ``tailed``,
     then ``(x - center) * factor``, then cut at ``-limit`` and ``limit`` unless it is null. The step

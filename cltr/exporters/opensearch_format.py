@@ -18,7 +18,7 @@ PRODUCTION = "production"
 
 
 class OpenSearchExporter(Exporter):
-    """The body of ``_createmodel`` for a linear ranker; the plugin takes no networks.
+    """The body of ``_createmodel`` for a linear ranker; neural networks are not supported.
 
     Standardisation is folded into the weights: what is left is the same for all documents.
     Production's score, where the model adds to it, is the feature ``production``.
@@ -30,7 +30,7 @@ class OpenSearchExporter(Exporter):
     class Options(Options):
         """Of the model in OpenSearch."""
 
-        model: str = Field("cltr", description="what the model is called in OpenSearch.")
+        model: str = Field("cltr", description="name of the model in OpenSearch.")
 
     options: "OpenSearchExporter.Options"
 

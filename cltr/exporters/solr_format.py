@@ -35,8 +35,10 @@ class SolrExporter(Exporter):
     class Options(Options):
         """Of the model in Solr."""
 
-        model: str = Field("cltr", description="what the model is called in Solr.")
-        store: str = Field("", description="its feature store; Solr's default one if empty.")
+        model: str = Field("cltr", description="name of the model in Solr.")
+        store: str = Field(
+            "", description=("feature store of the model; Solr's default store if empty.")
+        )
 
     options: "SolrExporter.Options"
 

@@ -31,13 +31,21 @@ class EventReader(LogReader):
     class Options(ColumnOptions):
         """Columns, and which events count as what."""
 
-        document_column: str = Field("", description="the document's id.")
-        position_column: str = Field("", description="where it was shown.")
-        event_column: str = Field("", description="what happened; 'none' if files tell.")
+        document_column: str = Field("", description="column of the document's id.")
+        position_column: str = Field(
+            "", description=("column of the position where the document was shown.")
+        )
+        event_column: str = Field(
+            "",
+            description=(
+                "column that says what happened; 'none' if "
+                "impressions and clicks are in separate files."
+            ),
+        )
         impressions: tuple[str, ...] = Field(
             ("impression", "view", "show", "shown"), description="events that show a document."
         )
-        clicks: tuple[str, ...] = Field(("click", "select"), description="events of a click.")
+        clicks: tuple[str, ...] = Field(("click", "select"), description="events that are clicks.")
         positions_from: Literal[0, 1] = Field(1, description="number of the first position.")
 
     options: "EventReader.Options"

@@ -29,22 +29,35 @@ class ListReader(LogReader):
     class Options(ColumnOptions):
         """Columns, and how lists are written."""
 
-        documents_column: str = Field("", description="the documents shown, in order.")
+        documents_column: str = Field("", description="column of the documents shown, in order.")
         clicks_column: str = Field("", description="the clicks on them.")
         clicks_are: Literal["flags", "documents", "positions"] = Field(
             "flags",
-            description="a flag for each document, the clicked documents, or their positions.",
+            description=(
+                "what the clicks column holds: a flag for each document, the clicked "
+                "documents, or their positions."
+            ),
         )
         positions_from: Literal[0, 1] = Field(
             1, description="number of the first position, where positions are given."
         )
         separator: str = Field(
-            ",", min_length=1, description="between the values of a list that is written as text."
+            ",",
+            min_length=1,
+            description=("character between the values of a list that is written as text."),
         )
-        document_field: str = Field("", description="where documents are objects: their id.")
-        click_field: str = Field("", description="where documents are objects: the click on them.")
+        document_field: str = Field(
+            "", description=("if documents are objects: the field of their id.")
+        )
+        click_field: str = Field(
+            "", description=("if documents are objects: the field of the click.")
+        )
         position_field: str = Field(
-            "", description="where documents are objects: their position; their order if empty."
+            "",
+            description=(
+                "if documents are objects: the field of their position; their order "
+                "counts if empty."
+            ),
         )
 
     options: "ListReader.Options"

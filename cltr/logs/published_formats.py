@@ -167,7 +167,9 @@ class OpenBanditReader(LogReader):
     class Options(Options):
         """What to take for a query."""
 
-        query_column: str = Field("", description="a column instead of the campaign.")
+        query_column: str = Field(
+            "", description=("column to take as the query, instead of the campaign.")
+        )
 
     options: "OpenBanditReader.Options"
 

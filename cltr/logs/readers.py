@@ -27,22 +27,25 @@ OPTIONAL = ("score", "propensity", "user", "time", "logger")
 class ColumnOptions(Options):
     """Names of columns; those that are not given are found by the names that are common."""
 
-    query_column: str = Field("", description="the query, or its id.")
+    query_column: str = Field("", description="column of the query or its id.")
     session_column: str | tuple[str, ...] = Field(
         "",
-        description="which interaction a row belongs to; several columns that tell interactions "
-        "apart together; 'none' for single impressions.",
+        description="column of the id of the interaction, or several columns that identify it "
+        "together; 'none' if each row is an impression of its own.",
     )
-    score_column: str = Field("", description="production's score of the document.")
+    score_column: str = Field("", description="column of production's score of the document.")
     propensity_column: str = Field(
-        "", description="production's probability to show the document at that position."
+        "",
+        description=("column of production's probability to show the document at this position."),
     )
-    user_column: str = Field("", description="who it was.")
-    time_column: str = Field("", description="when it was.")
+    user_column: str = Field("", description="column of the user's id.")
+    time_column: str = Field("", description="column of the time of the interaction.")
     logger_column: str = Field(
-        "", description="which policy served it, where several served the log."
+        "", description="column of the policy that served the row, if several served the log."
     )
-    context_columns: tuple[str, ...] = Field((), description="columns to keep with interactions.")
+    context_columns: tuple[str, ...] = Field(
+        (), description=("other columns to store with the interactions.")
+    )
 
 
 class Columns(TableColumns):
@@ -91,15 +94,26 @@ class LongReader(LogReader):
     class Options(ColumnOptions):
         """Columns, and how positions count."""
 
-        document_column: str = Field("", description="the document's id.")
-        position_column: str = Field("", description="where it was shown.")
-        click_column: str = Field("", description="whether it was clicked: 0 and 1, or booleans.")
+        document_column: str = Field("", description="column of the document's id.")
+        position_column: str = Field(
+            "", description=("column of the position where the document was shown.")
+        )
+        click_column: str = Field(
+            "",
+            description=(
+                "column that says whether the document was clicked: 0 or 1, false or true."
+            ),
+        )
         positions_from: Literal[0, 1] = Field(1, description="number of the first position.")
         page_column: str = Field(
-            "", description="number of the page, where positions restart on each page."
+            "", description="column of the page, if positions restart on each page."
         )
         grid_columns: str = Field(
-            "", description="row and column of a grid instead of a position, as 'row,col'."
+            "",
+            description=(
+                "two columns with the row and the column of a result in a grid, "
+                "instead of a position, as 'row,col'."
+            ),
         )
 
     options: "LongReader.Options"

@@ -16,7 +16,7 @@ MARGIN = 1e-9
 
 
 class Band(Proximal, Enforced):
-    r"""Plain with a price on leaving the band, served as the mixture that keeps it.
+    r"""Plain, mixed with production so that what is served stays in a band around production.
 
     .. math:: \text{gain} = \mu\,\omega - p\,(\epsilon_-\omega_0 - \omega)_+
 
@@ -41,8 +41,9 @@ class Band(Proximal, Enforced):
 
         clip: ScheduleOption = Field(
             Schedule("0.5"),
-            description="shorthand for low = clip, and in a box for high = 1/clip; a number in "
-            "(0, 1] or a schedule such as 100/N. Larger is safer, smaller learns more.",
+            description="lower bound on the weight ratio, and with box 1/clip as the upper one; a "
+            "number in (0, 1] or a schedule such as 100/N. Larger is safer, smaller "
+            "learns more.",
         )
         box: bool | None = Field(
             None,

@@ -20,7 +20,7 @@ RANKS = 5
 
 
 class Budget(Plain, Enforced, PerQuery):
-    r"""The best policies that cannot lose more NDCG than the budget, whatever is relevant.
+    r"""The best policies whose NDCG falls by at most the budget, whatever users find relevant.
 
     .. math:: \max_\omega \sum_q P(q) \sum_d \mu_d \omega_d \quad \text{such that} \quad
               \sum_q P(q) L_q(\omega) \le B, \quad L_q(\omega) \le b

@@ -9,7 +9,7 @@ from cltr.types import Floats
 
 
 class Plain(Estimator):
-    r"""The estimated utility itself, with nothing to hold it back.
+    r"""The estimated metric itself: nothing limits how far rankings move.
 
     .. math:: \hat U = \sum_q \tfrac{N_q}{N} \sum_d \omega_d \mu_d
 

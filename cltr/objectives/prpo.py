@@ -46,7 +46,7 @@ def clip_weights(
 
 
 class PRPO(Proximal):
-    r"""Plain, but a document's weight counts only within a band around the logging policy's.
+    r"""Plain, but moving a document further from production than the clip allows gains nothing.
 
     .. math:: \hat U = \sum_q \tfrac{N_q}{N} \sum_d \mu_d \, u_d(\omega_d), \quad
               u_d(\omega) = \min(\omega, \epsilon_+ \omega_{0,d}) \text{ if } \mu_d \ge 0,

@@ -19,7 +19,7 @@ class Naive(RewardFunction):
 
 
 class Labels(RewardFunction):
-    r"""The true relevance, from judgements: the skyline's reward.
+    r"""The true relevance, from judgements; the reference ranker is trained on it.
 
     :math:`\mu_d = P(R=1)`.
     """

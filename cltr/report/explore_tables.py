@@ -69,7 +69,7 @@ def _overlap(result: Mapping[str, Any]) -> Table:
     for heading in ("production", "exploring"):
         table.add_column(heading, justify="right")
     table.add_row(
-        "candidates that are shown at least once, expected",
+        "expected candidates that are shown at least once",
         *(f"{one['candidates_shown']:.1%}" for one in (before, after)),
     )
     table.add_row(
@@ -77,11 +77,11 @@ def _overlap(result: Mapping[str, Any]) -> Table:
         *(f"{one['least_shown']:.2%}" for one in (before, after)),
     )
     table.add_row(
-        "exposure of a random order that nothing can estimate",
+        "exposure of a random order that the log cannot estimate",
         *(f"{one['hidden']:.1%}" for one in (before, after)),
     )
     table.add_row(
-        "effective interactions for a random order (examination 1/rank)",
+        "equally weighted interactions, for a random order (examination 1/rank)",
         *(f"{one['random_order']:,.0f}" for one in (before, after)),
     )
     return table

@@ -35,11 +35,11 @@ def fit_tables(
     if n["unused_test"]:
         yield Text(f"not used: {n['unused_test']:,} test interactions, kept to judge policies")
     yield from _tables("Held-out clicks, models from best to worst", _models(report), width)
-    yield Text("perplexity: 1 is perfect, 2 a coin", "dim")
+    yield Text("perplexity: 1 is a perfect prediction, 2 is a coin toss", "dim")
     yield from _tables("Position bias by rank", _bias(report), width)
     intervals = f"; in brackets {CONFIDENCE:.0%} intervals"
     yield Text(
-        "harvested: click rates against the first rank of documents shown at both ranks"
+        "harvested: click rate at a rank over that at the first rank, of documents shown at both"
         + (intervals if "intervals" in report["harvested"] else ""),
         "dim",
     )
@@ -79,10 +79,10 @@ def _tables(title: str, columns: Columns, width: int) -> Iterator[Table]:
 def _models(report: Mapping[str, Any]) -> Columns:
     ranks = range(1, report["top_k"] + 1)
     rows = [
-        *("log-likelihood a list", "  against the best", "  standard error"),
+        *("log-likelihood per list", "  against the best", "  standard error"),
         *("perplexity", "perplexity given clicks"),
         *(f"  at rank {rank}" for rank in ranks),
-        *("steps of EM", "seconds"),
+        *("EM steps", "seconds"),
     ]
     columns = {"": rows}
     for model in report["models"]:
@@ -167,7 +167,7 @@ def _winner(report: Mapping[str, Any]) -> Text:
         behind = others[0]["against_winner"]
         ahead = {"value": -behind["value"], "standard_error": behind["standard_error"]}
         line.append(f", {_ahead(ahead)} than {others[0]['name']}")
-        line.append("" if _sure(ahead) else "; held-out clicks cannot tell the two apart")
+        line.append("" if _sure(ahead) else "; held-out clicks do not distinguish the two")
     return line
 
 
@@ -198,8 +198,8 @@ def _recommended(report: Mapping[str, Any], data: str | None) -> Iterator[Text]:
     yield Text(f"use it: {_command(report, models[name], data)}", no_wrap=True)
     if affine not in (None, name):
         yield Text(
-            f"ips, dr and safe need a model that is affine in relevance, which {name} is not; "
-            f"for them: {_command(report, models[affine], data)}",
+            f"ips, dr and safe need a click model with examination and trust by rank, which {name} "
+            f"is not; for them: {_command(report, models[affine], data)}",
             no_wrap=True,
         )
 
@@ -210,8 +210,8 @@ def _reasons(report: Mapping[str, Any], models: dict[str, Any]) -> Iterator[str]
     simpler = report["against_affine"] if name == report["recommended_affine"] else {}
     for other, difference in simpler.items():
         yield (
-            f"{other} is {_ahead(difference)}, so the two cannot be told apart, and {name} is "
-            "the simpler model"
+            f"{other} is {_ahead(difference)}, so held-out clicks do not distinguish the two, and "
+            f"{name} is the simpler model"
         )
     if best["name"] == name or best["name"] in simpler:
         return
@@ -220,7 +220,10 @@ def _reasons(report: Mapping[str, Any], models: dict[str, Any]) -> Iterator[str]
     elif best["name"] in BASELINES:
         yield f"{best['name']} is a baseline, which cannot correct for position bias"
     else:
-        yield f"{best['name']} and {name} cannot be told apart, and {name} serves every reward"
+        yield (
+            f"{best['name']} and {name} are equally good on held-out clicks, and every reward "
+            f"can use {name}"
+        )
 
 
 def _command(report: Mapping[str, Any], model: dict[str, Any], data: str | None) -> str:

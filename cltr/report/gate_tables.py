@@ -9,8 +9,8 @@ from rich.text import Text
 from cltr.looks import DECISIONS, OUTCOMES, with_sign
 
 BOUNDS = {
-    "betting": "lower bounds by betting and by smoothing hold at every number of interactions",
-    "t": "those by t are approximate",
+    "betting": "lower bounds marked 'betting' or 'smoothing' hold for any number of interactions",
+    "t": "those marked 't' are approximate",
 }
 
 
@@ -40,18 +40,18 @@ def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
 def _independence(found: Mapping[str, Any]) -> Iterator[Text]:
     """What the two standard errors mean."""
     same = (
-        " The training clicks are on the same queries, so the error for new queries is right only "
+        " The training clicks are on the same queries, so the error for new queries is valid only "
         "for a candidate that was made without clicks on them."
     )
     told = (
-        f"Standard errors: for these queries, {found['these_queries']} are independent "
-        f"({found['n_these_queries']:,} of them); for new queries, queries are "
-        f"({found['n_new_queries']:,} of them)."
+        f"Standard errors for these queries treat {found['these_queries']} as independent "
+        f"({found['n_these_queries']:,} of them), those for new queries treat queries as "
+        f"independent ({found['n_new_queries']:,} of them)."
     )
     if found["these_queries"] == "queries":
         told = (
-            f"Standard errors: queries are independent ({found['n_new_queries']:,} of them). The "
-            "log keeps counts only, so there is no other error for these queries."
+            f"Standard errors treat queries as independent ({found['n_new_queries']:,} of them). "
+            "The log has counts only, so there is no separate error for these queries."
         )
     yield Text(f"{told}{same if found['same_queries_in_training'] else ''}", style="dim")
     if found["one_query_dominates"]:
@@ -96,10 +96,10 @@ def _number(value: float | None) -> str:
 def _notes(one: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Text]:
     support = one["support"]
     yield Text(
-        f"For this candidate the log is worth {support['effective_sample']:,.0f} equal "
-        f"{result['units']}; the largest weight is {support['largest_weight']:,.1f}; "
-        f"{support['unsupported']:.1%} of its weight lies on documents that production never "
-        "shows.",
+        f"About this candidate the log says as much as {support['effective_sample']:,.0f} equally "
+        f"weighted {result['units']}; the largest weight of a click is "
+        f"{support['largest_weight']:,.1f}; {support['unsupported']:.1%} of the candidate's "
+        "exposure is on documents that production never shows.",
         style="dim",
     )
     yield Text(
@@ -140,8 +140,8 @@ def verdict_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         yield Text(f"{number}. {reason}")
     support = result["support"]
     yield Text(
-        f"{support['unsupported']:.1%} of the candidate's weight lies on documents that production "
-        f"never shows; the largest weight is {support['largest_weight']:,.1f}.",
+        f"{support['unsupported']:.1%} of the candidate's exposure is on documents that production "
+        f"never shows; the largest weight of a click is {support['largest_weight']:,.1f}.",
         style="dim",
     )
     for note in result["notes"]:

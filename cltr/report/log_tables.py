@@ -79,7 +79,7 @@ def rank_table(impressions: list[int], rates: list[float]) -> Table:
 def problem_table(problems: list[dict[str, Any]]) -> Table | Text:
     """What was wrong, and what was done about it."""
     if not problems:
-        return Text("no problems")
+        return Text("no problems found")
     table = Table("problem")
     table.add_column("found", justify="right")
     table.add_column("", justify="left")

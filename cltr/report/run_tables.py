@@ -77,10 +77,11 @@ def _headline(result: Mapping[str, Any]) -> Text:
     mixed = ""
     if blend != 1.0:
         mixed = f"; the new ranking is shown to {blend:.1%} of requests, production to the rest"
+    users = f"simulated users ({result['users']})" if result["users"] else "the users of the log"
     return Text.assemble(
         (f"method {result['estimator']}, reward {result['reward']}", "bold"),
-        f", {result['ranker']} gradients, {result['n_interactions']:,} interactions, "
-        f"users {result['users'] or 'unknown'}, data {result['data']}{mixed}",
+        f", {result['ranker']} gradients, {result['n_interactions']:,} interactions of {users}, "
+        f"data {result['data']}{mixed}",
     )
 
 
@@ -89,9 +90,10 @@ def _metrics(result: Mapping[str, Any]) -> Table:
     metrics = result["metrics"]
     table = Table(title_justify="left")
     table.add_column("")
-    table.add_column(f"NDCG@{result['top_k']} test", justify="right")
-    table.add_column("train", justify="right")
-    table.add_column("against production", justify="right")
+    cutoff = f"NDCG@{result['top_k']}"
+    for split in ("test", "train"):
+        table.add_column(f"{cutoff}\n{SPLITS_IN_WORDS[split]}", justify="right")
+    table.add_column("change against\nproduction", justify="right")
     base = metrics["production"][name]
     for who, values in metrics.items():
         change = "" if who == "production" or base is None else _change(values[name], base)
@@ -116,7 +118,10 @@ def _gap(result: Mapping[str, Any]) -> Iterator[Text]:
 def _more_metrics(result: Mapping[str, Any]) -> Table:
     """All metrics on test queries, in expectation under the served policy."""
     metrics = result["metrics"]
-    table = Table(title="Test queries, in expectation", title_justify="left")
+    table = Table(
+        title="All metrics on test queries, expected over the rankings that are served",
+        title_justify="left",
+    )
     table.add_column("")
     for who in metrics:
         table.add_column(label(who), justify="right")
@@ -161,8 +166,8 @@ def _off_policy_notes(result: Mapping[str, Any]) -> Iterator[Text]:
     found = result["off_policy"]
     target = found["difference"].get("target", "these queries")
     yield Text(
-        f"The estimates rely on the click model '{result['click_model']}'. "
-        f"The intervals are for {target}.",
+        f"The estimates rely on the click model '{result['click_model']}'. The intervals are about "
+        f"{target}.",
         style="dim",
     )
     yield from _unsupported(found)
@@ -186,9 +191,9 @@ def _off_policy_notes(result: Mapping[str, Any]) -> Iterator[Text]:
         )
     if found.get("effective_interactions") is not None:
         yield Text(
-            "For the new policy these interactions are worth "
-            f"{found['effective_interactions']:,.0f} of {found['n_interactions']:,}; the largest "
-            f"weight is {found['largest_weight']:,.1f}.",
+            f"About the new policy these {found['n_interactions']:,} interactions say as much as "
+            f"{found['effective_interactions']:,.0f} equally weighted ones; the largest weight of "
+            f"a click is {found['largest_weight']:,.1f}.",
             style="dim",
         )
 

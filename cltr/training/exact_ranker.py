@@ -14,7 +14,7 @@ PROBES = 2
 
 
 class Exact(Ranker):
-    r"""The gradient itself under Plackett-Luce, by integration: no samples, no noise.
+    r"""Exact gradients of a Plackett-Luce policy, by integration instead of sampling.
 
     By the chain rule :math:`\partial U/\partial s = \partial (\sum_d g_d \omega_d)/\partial s` with
     the slopes :math:`g_d = \partial U/\partial \omega_d` held fixed. See
@@ -33,11 +33,9 @@ class Exact(Ranker):
             description="largest error of an expected weight; smaller is slower.",
         )
         backend: Backend = Field(
-            "numba", description="numba: compiled for processors; torch: for any device."
+            "numba", description="numba: compiled for CPUs; torch: for any device."
         )
-        device: str = Field(
-            "cpu", description="where backend=torch computes, such as cuda or cuda:1."
-        )
+        device: str = Field("cpu", description="device of backend=torch, such as cuda or cuda:1.")
 
     options: "Exact.Options"
 

@@ -25,7 +25,9 @@ from cltr.types import Exposure, Floats, Lists, Rewards
 class TrainingOptions(Options):
     """How the loop runs."""
 
-    epochs: int = Field(100, ge=0, description="at most this many passes over the queries.")
+    epochs: int = Field(
+        100, ge=0, description=("largest number of passes over the queries (epochs).")
+    )
     patience: int = Field(
         10, ge=1, description="stop after this many epochs without a better validation value."
     )
@@ -33,22 +35,22 @@ class TrainingOptions(Options):
         1e-3,
         gt=0,
         allow_inf_nan=False,
-        description="step size of Adam; larger is faster and less steady.",
+        description="step size of Adam; larger is faster and less stable.",
     )
     weight_decay: float = Field(
         0.0,
         ge=0,
         allow_inf_nan=False,
-        description="pull of the weights towards 0; any pull moves a policy that has no "
-        "reason to move.",
+        description="how strongly weights are pulled towards 0; above 0, the policy moves even "
+        "without a gain.",
     )
     batch_queries: int = Field(
-        32, ge=1, description="queries in a step; fewer are more and noisier steps."
+        32, ge=1, description="number of queries in a step; fewer make more and noisier steps."
     )
     keep: Literal["best", "last"] = Field(
         "best",
-        description="which epoch's weights to keep: the best by validation clicks (a start from "
-        "production among them), or the last.",
+        description="which epoch to keep: the best by validation clicks, including the start at "
+        "production, or the last.",
     )
 
 

@@ -36,7 +36,7 @@ class Mlp(TorchScorer):
         """Its shape."""
 
         hidden: tuple[int, ...] = Field(
-            (150, 75), description="width of each hidden layer; more can fit more."
+            (150, 75), description="width of each hidden layer; wider layers fit more."
         )
 
     options: "Mlp.Options"
@@ -71,7 +71,7 @@ class TableScorer(Scorer):
             30.0,
             gt=0,
             allow_inf_nan=False,
-            description="how far a score moves in a step, in learning rates; larger is faster.",
+            description="factor on the learning rate for the scores; larger is faster.",
         )
 
     options: "TableScorer.Options"

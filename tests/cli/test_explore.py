@@ -191,4 +191,4 @@ def test_a_rule_is_not_written_over(cltr, alone, here):
     assert cltr("explore", "--log", alone, "--out", here / "out").exit_code == 0
     again = cltr("explore", "--log", alone, "--out", here / "out")
     assert again.exit_code == 2
-    assert "has a serving.json already" in again.stderr
+    assert "holds a serving.json already" in again.stderr

@@ -110,7 +110,9 @@ def test_models_that_cannot_be_told_apart_are_said_to_be_so(cltr, counts, monkey
     done = cltr("fit", "--log", counts, *words)
     assert "recommended: pbm; trust-bias is 0." in done.stdout
     assert "nats per list better (standard error 0." in done.stdout
-    assert "so the two cannot be told apart, and pbm is the simpler model" in done.stdout
+    assert (
+        "so held-out clicks do not distinguish the two, and pbm is the simpler model" in done.stdout
+    )
 
 
 def test_intervals_hold_every_rank(cltr, counts):

@@ -176,8 +176,8 @@ def test_users_are_independent_where_they_are_known(cltr, users):
     assert found["independent"]["same_queries_in_training"]
     assert not any("--split-by user" in note for note in found["assumptions"])
     shown = " ".join(cltr("evaluate", "production", *JUDGING).stdout.split())
-    assert "for these queries, users are independent" in shown
-    assert "for new queries, queries are (10 of them)" in shown
+    assert "for these queries treat users as independent" in shown
+    assert "those for new queries treat queries as independent (10 of them)" in shown
 
 
 def test_users_in_both_parts_are_told(cltr, users):
@@ -203,5 +203,5 @@ def test_bounds_hold_for_all_candidates_together(cltr, log, scores):
 def test_counts_alone_have_one_error(cltr, here):
     assert cltr("simulate", *small.FLAGS[3:], "-n", 4000, "--out", "log.h5").exit_code == 0
     shown = " ".join(cltr("gate", "production", *JUDGING).stdout.split())
-    assert "The log keeps counts only" in shown
-    assert "for new queries," not in shown
+    assert "The log has counts only" in shown
+    assert "for new queries" not in shown

@@ -111,7 +111,7 @@ def test_a_log_trains_from_start_to_end(cltr, here, train):
     # The test part lies on the same lists, and a certificate looks at lists only.
     assert result["certificate"]["test"] == result["certificate"]["train"]
     shown = cltr("evaluate", "run").stdout
-    assert "Estimated from" in shown and "note: exposure is counted" in shown
+    assert "Estimated from" in shown and "note: production's exposure is counted" in shown
     again = json.loads(cltr("evaluate", "run", "--json").stdout)
     assert again["off_policy"] == result["off_policy"]
     assert again["certificate"] == result["certificate"]
@@ -208,7 +208,7 @@ def test_a_ten_rank_log_trains_on_ten_ranks(cltr, here):
     assert refused.exit_code != 0 and "has values for 5 ranks, but 10 are needed" in refused.stderr
     assert not (here / "b").exists()
     five = json.loads(cltr("train", *words, "--click-model", "trust-bias", "--out", "c").stdout)
-    assert "the run is about the first 5 of the log's 10 ranks" in five["assumptions"]
+    assert "the run uses the first 5 of the log's 10 ranks" in five["assumptions"]
 
 
 def rename(path, **names):

@@ -331,4 +331,4 @@ def test_open_bandit_trains_on_its_propensities(tmp_path):
     result = train_run.train(config(path, training={"epochs": 3}), out=tmp_path / "run")
     assert result["exposure"] == "logged"
     assert result["top_k"] == 3  # the log shows no more, and none were asked for
-    assert any("one by one" in line for line in result["assumptions"])
+    assert any("single impressions" in line for line in result["assumptions"])

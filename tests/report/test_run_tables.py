@@ -63,7 +63,7 @@ def row(text: str, title: str) -> list[str]:
 def test_the_head_says_what_was_run():
     text = printed(result())
     assert "method prpo, reward dr, exact gradients, 1,234,567 interactions" in text
-    assert "users adversarial, data demo" in text
+    assert "of simulated users (adversarial), data demo" in text
     assert "run: runs/001-prpo-dr" in text
     assert "requests" not in text
 
@@ -110,7 +110,7 @@ def test_what_cannot_be_true_is_said_first():
     text = printed(
         result(alerts=["The estimates are not usable: minus one."], warnings=["careful"])
     )
-    assert text.index("not usable") < text.index("careful") < text.index("NDCG@5 test")
+    assert text.index("not usable") < text.index("careful") < text.index("change against")
 
 
 def test_a_policy_that_is_worse_is_said_to_be_so():
@@ -122,7 +122,7 @@ def test_a_policy_that_is_worse_is_said_to_be_so():
 def test_a_blend_and_unknown_users_are_named():
     text = " ".join(printed(result(blend=0.125, users=None)).split())
     assert "shown to 12.5% of requests, production to the rest" in text
-    assert "users unknown" in text
+    assert "interactions of the users of the log" in text
 
 
 @pytest.mark.parametrize(

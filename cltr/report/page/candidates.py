@@ -71,8 +71,8 @@ def candidates_section(subject: Subject) -> Html:
         ),
         element(
             "p",
-            "The last rows are references: production without chance, and any order. "
-            "'Equal interactions' says what the log is worth for a ranker.",
+            "The last rows are references: production sorted by score, and a random order. 'Equal "
+            "interactions': how many equally weighted interactions the log is worth for a ranker.",
             class_="note",
         ),
         element("h3", "By all estimators"),

@@ -47,7 +47,7 @@ def _unknown(subject: Subject) -> Html:
     if subject.kind in ("run", "evaluation") and not any(
         subject.result["certificate"].get(split) for split in ("test", "train")
     ):
-        return element("p", "Nothing is known of production here, so nothing can be compared.")
+        return element("p", "Nothing is known about production here, so nothing can be compared.")
     if subject.kind == "candidates":
         return element(
             "p",

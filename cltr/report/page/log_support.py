@@ -93,7 +93,7 @@ def _worth(result: Mapping[str, Any]) -> Html:
             f"equal {units} for this ranker", ranker_colour("policy"), worth, shown=f"{worth:,.0f}"
         ),
     ]
-    told = f"{n:,} held-out interactions are worth {worth:,.0f} equal ones for this ranker."
+    told = f"{n:,} held-out interactions say as much as {worth:,.0f} equal ones for this ranker."
     note = "The further a ranker is from production, the fewer equal interactions remain (Kish)."
     return figure(
         title, bars(title, told, rows, most=max(n, worth)), element("p", note, class_="note")
@@ -109,7 +109,7 @@ def _overlap(result: Mapping[str, Any]) -> Iterator[Content]:
     if support.get("unsupported") is not None:
         yield [
             percent(support["unsupported"]),
-            " of the ranker's weight lies on documents that production never shows.",
+            " of the ranker's exposure is on documents that production never shows.",
         ]
     if found.get("queries") is not None:
         yield [

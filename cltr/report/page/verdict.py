@@ -84,7 +84,9 @@ def _stayed(subject: Subject) -> bool:
 def _worst_case(subject: Subject, facts: Facts) -> Iterator[Html]:
     if facts.worst_loss is None:
         yield element("p", "not known", class_="figure")
-        yield element("p", "Nothing is known of production, so nothing can be certified.")
+        yield element(
+            "p", "Nothing is known about production, so the worst case cannot be computed."
+        )
         return
     yield element("p", points(facts.worst_loss), class_="figure")
     if _stayed(subject):

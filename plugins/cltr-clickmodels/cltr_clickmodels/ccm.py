@@ -17,7 +17,7 @@ SKIP, IRRELEVANT, RELEVANT = range(3)
 
 
 class CCM(ChainModel):
-    r"""Users read from the top, and go on according to what they found.
+    r"""Users read from the top, and go on or stop depending on what they found.
 
     .. math:: P(E_{r+1}=1 | E_r=1, C_r=0) = \tau_1, \qquad
               P(E_{r+1}=1 | C_r=1) = \tau_2 (1 - a_d) + \tau_3 a_d
@@ -38,7 +38,7 @@ class CCM(ChainModel):
 
         continuation: tuple[Probability, Probability, Probability] = Field(
             (0.9, 0.8, 0.4),
-            description="tau: probability to go on after a skip, after a click on something "
+            description="tau: probabilities to go on after a skip, after a click on something "
             "irrelevant, and after one on something relevant.",
         )
 

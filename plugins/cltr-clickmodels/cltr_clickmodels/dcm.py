@@ -14,7 +14,7 @@ from cltr_clickmodels.chainfit import Evidence
 
 
 class DCM(ChainModel):
-    r"""Users read from the top, and after a click go on with a probability of the rank.
+    r"""Users read from the top; after a click they go on with a probability that the rank has.
 
     .. math:: P(E_{r+1} = 1 | E_r = 1, C_r) = \lambda_r^{C_r}
 
@@ -35,10 +35,17 @@ class DCM(ChainModel):
         continuation: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
             (0.6,),
             min_length=1,
-            description="probability to go on after a click, by rank; the last holds from there.",
+            description=(
+                "probability to go on after a click, for each rank; the last value holds "
+                "for all later ranks."
+            ),
         )
         method: Literal["counts", "em"] = Field(
-            "counts", description="fit: reading ends at the last click, or EM over what was read."
+            "counts",
+            description=(
+                "fit: counts assumes that reading ends at the last click; em "
+                "estimates what was read."
+            ),
         )
 
     options: "DCM.Options"

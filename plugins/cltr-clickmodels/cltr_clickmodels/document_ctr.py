@@ -14,7 +14,7 @@ from cltr.types import Affine, ClickStatistics, Dataset, Floats
 
 
 class DocumentCTR(Fittable):
-    r"""Every document has a click rate, wherever it stands: no bias at all.
+    r"""Every document has one click rate at all ranks: a baseline without position bias.
 
     .. math:: P(C = 1 | d, k) = R_d
 

@@ -16,7 +16,7 @@ from cltr.types import ClickLog, ClickStatistics, Dataset, Floats
 
 
 class RankCTR(Fittable):
-    r"""Every rank has a click rate, whatever stands there: nothing but bias.
+    r"""Every rank has one click rate for all documents: a baseline without relevance.
 
     .. math:: P(C = 1 | d, k) = \theta_k
 
@@ -30,10 +30,12 @@ class RankCTR(Fittable):
 
         rates: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
             (0.4, 0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.04, 0.04, 0.03),
-            description="click probability by rank.",
+            description="click probability of each rank.",
         )
         smoothing: float = Field(
-            1.0, ge=0, description="fit: impressions that the overall click rate is worth."
+            1.0,
+            ge=0,
+            description=("fit: impressions that the overall click rate counts for at each rank."),
         )
 
     options: "RankCTR.Options"

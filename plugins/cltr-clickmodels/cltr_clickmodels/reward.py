@@ -13,7 +13,7 @@ from cltr.types import ClickData, Floats
 
 
 class ClickModelReward(RewardFunction):
-    r"""The relevance that makes the clicks likeliest under the assumed click model.
+    r"""The relevance that makes the clicks most likely under the click model.
 
     What all lists share (examination, trust, ...) is learned from the training clicks; then
     :math:`\mu_d` is the likeliest relevance of each document given its own clicks, on training and

@@ -35,7 +35,11 @@ class SDBN(ChainModel):
         """How it is fitted."""
 
         method: Literal["counts", "em"] = Field(
-            "counts", description="fit: the last click satisfied, or EM over what was read."
+            "counts",
+            description=(
+                "fit: counts assumes that the last click satisfied the user; em "
+                "estimates what was read."
+            ),
         )
 
     options: "SDBN.Options"

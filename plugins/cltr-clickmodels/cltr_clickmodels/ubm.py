@@ -15,7 +15,7 @@ from cltr.types import Affine, Booleans, ClickLog, Dataset, Floats, Integers
 
 
 class UBM(Fittable):
-    r"""Users examine by rank and by how far above their last click was.
+    r"""Users look at a rank depending on the rank and on how far above they clicked last.
 
     .. math:: P(C_r = 1 | C_{<r}) = \gamma_{r, r'} R_d
 
@@ -35,10 +35,17 @@ class UBM(Fittable):
             1.0,
             ge=0,
             allow_inf_nan=False,
-            description="examination (r - r')**-eta: larger is more bias, 0 is none.",
+            description=(
+                "exponent of examination (r - r')**-eta at rank r after a click at r'; "
+                "larger is more bias, 0 is none."
+            ),
         )
         examination: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
-            (), description="instead: (1,0), (2,0), (2,1), (3,0), ... in this order."
+            (),
+            description=(
+                "examination of the pairs (r, r') instead of eta, in the order (1,0), "
+                "(2,0), (2,1), (3,0), ..."
+            ),
         )
 
     options: "UBM.Options"

@@ -41,7 +41,7 @@ class Regressed(RewardFunction):
 
 
 class DM(Regressed):
-    r"""The direct method: the regression itself, :math:`\mu_d = \hat R_d`.
+    r"""The direct method: relevance predicted from features, :math:`\mu_d = \hat R_d`.
 
     No propensities and little variance, but whatever the network gets wrong stays wrong.
 
@@ -57,7 +57,7 @@ class DM(Regressed):
 
 
 class DR(Regressed):
-    r"""Doubly robust: the regression, corrected by what clicks say about its error.
+    r"""Doubly robust: relevance predicted from features, corrected by the clicks.
 
     .. math:: \mu_d = \hat R_d + \frac{\text{ctr}_d - \bar\alpha_d \hat R_d - \bar\beta_d}
               {\max(\rho_{0,d}, \tau)}

@@ -46,19 +46,34 @@ class RegressionOptions(Options):
         "below; clamped: the published one without negative weights, biased upwards.",
     )
     hidden: tuple[int, ...] = Field(
-        (64, 32), description="width of each hidden layer; more can fit more; empty is linear."
+        (64, 32),
+        description=(
+            "width of each hidden layer; wider layers fit more; empty is a linear regression."
+        ),
     )
-    epochs: int = Field(60, ge=0, description="at most this many passes over the documents.")
+    epochs: int = Field(60, ge=0, description="largest number of passes over the documents.")
     patience: int = Field(
-        10, ge=1, description="stop after this many epochs without better held-out clicks."
+        10,
+        ge=1,
+        description=("stop after this many passes without a better loss on held-out clicks."),
     )
-    learning_rate: float = Field(5e-3, gt=0, description="step size; larger is less steady.")
+    learning_rate: float = Field(
+        5e-3, gt=0, description=("step size; larger is faster and less stable.")
+    )
     weight_decay: float = Field(
-        0.3, ge=0, description="pull of the weights towards 0; larger generalises more."
+        0.3,
+        ge=0,
+        description=(
+            "how strongly weights are pulled towards 0; larger fits the "
+            "training clicks less closely."
+        ),
     )
-    batch: int = Field(1024, ge=1, description="documents in a step.")
+    batch: int = Field(1024, ge=1, description="number of documents in a step.")
     held_out: float = Field(
-        0.15, gt=0, lt=1, description="share of the displays that decide when to stop."
+        0.15,
+        gt=0,
+        lt=1,
+        description=("share of the displays that are held out, to decide when to stop."),
     )
 
 

@@ -33,7 +33,7 @@ class AffineReward(RewardFunction):
 
 
 class IPS(AffineReward):
-    r"""Policy-aware inverse propensity scoring with affine correction.
+    r"""Inverse propensity scoring: clicks less trust, divided by the expected examination.
 
     .. math:: \mu_d = \frac{\text{ctr}_d - \bar\beta_d}{\max(\rho_{0,d}, \tau)}, \qquad
               \rho_{0,d} = E_{y \sim \pi_0}[\alpha_{k(d)}]
@@ -77,7 +77,7 @@ class IPS(AffineReward):
 
 
 class SNIPS(AffineReward):
-    r"""Self-normalised: divide by the examination that a document did get.
+    r"""Self-normalised IPS: divided by the examination that a document actually got.
 
     .. math:: \mu_d = \frac{\text{ctr}_d - \bar\beta_d}{\bar\alpha_d}
               = \frac{\sum_i (c_i(d) - \beta_{k_i(d)})}{\sum_i \alpha_{k_i(d)}},

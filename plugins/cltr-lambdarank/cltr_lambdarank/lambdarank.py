@@ -40,7 +40,10 @@ class LambdaRank(Ranker):
             1.0,
             gt=0,
             allow_inf_nan=False,
-            description="steepness of the logistic loss; larger lets pairs with a clear lead rest.",
+            description=(
+                "steepness of the logistic loss; if it is larger, pairs with a clear "
+                "difference in score count less."
+            ),
         )
 
     options: "LambdaRank.Options"
@@ -96,8 +99,8 @@ class LambdaLoss(LambdaRank):
             10.0,
             ge=0,
             allow_inf_nan=False,
-            description="weight of Loss2 beside LambdaRank; 0 is LambdaRank, larger cares more "
-            "for pairs of neighbours.",
+            description="weight of Loss2 beside LambdaRank; 0 is LambdaRank, larger gives more "
+            "weight to pairs at neighbouring ranks.",
         )
 
     options: "LambdaLoss.Options"

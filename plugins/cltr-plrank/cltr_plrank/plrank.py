@@ -59,11 +59,9 @@ class PLRank(Centred):
         """Samples, what the labels are measured from, and where to compute."""
 
         backend: Backend = Field(
-            "numba", description="numba: compiled for processors; torch: for any device."
+            "numba", description="numba: compiled for CPUs; torch: for any device."
         )
-        device: str = Field(
-            "cpu", description="where backend=torch computes, such as cuda or cuda:1."
-        )
+        device: str = Field("cpu", description="device of backend=torch, such as cuda or cuda:1.")
 
     options: "PLRank.Options"
 

@@ -14,7 +14,7 @@ NO_OTHERS = "baseline=loo needs at least 2 samples; take more, or baseline=none"
 
 
 class Placement(Sampled):
-    r"""Placement policy gradient: a placement earns what comes from its rank on.
+    r"""Policy gradient by placement: a document earns the metric from its rank downwards.
 
     .. math:: \nabla U = E_y\Big[ \sum_{k \le K} \nabla \log \pi(y_k | y_{<k})
               \Big( \sum_{x \ge k} w_x \rho_{y_x} - b_k \Big) \Big]
@@ -51,7 +51,7 @@ class Placement(Sampled):
 
 
 class Reinforce(Sampled):
-    r"""REINFORCE: every placement of a ranking earns what the whole ranking earned.
+    r"""REINFORCE: every document of a sampled ranking earns the metric of the whole ranking.
 
     .. math:: \nabla U = E_y\Big[ \Big( \sum_{x \le K} w_x \rho_{y_x} - b \Big)
               \sum_{k \le K} \nabla \log \pi(y_k | y_{<k}) \Big]

@@ -28,7 +28,10 @@ class Sampled(Ranker):
         samples: int = Field(
             1000,
             ge=1,
-            description="rankings drawn per query and step; the error falls with its root.",
+            description=(
+                "rankings drawn per query and step; the error falls with the square root "
+                "of their number."
+            ),
         )
 
     options: Any

@@ -14,7 +14,7 @@ from cltr_plrank.sampled import falling_order
 
 
 class StochasticRank(Ranker):
-    r"""Coordinate-conditional gradient of a ranking by noisy scores.
+    r"""StochasticRank: gradient of rankings by noisy scores, one coordinate at a time.
 
     .. math:: \frac{\partial U}{\partial s_d} = E_{z_{-d}} \sum_{p=1}^{\min(K, n-1)}
               (w_p - w_{p+1})(\rho_d - \rho_{o_p})\, f(z_{o_p} - s_d), \quad w_{K+1} = 0,
@@ -37,7 +37,10 @@ class StochasticRank(Ranker):
         samples: int = Field(
             100,
             ge=1,
-            description="noisy rankings drawn per query and step; the error falls with its root.",
+            description=(
+                "noisy rankings drawn per query and step; the error falls with the square "
+                "root of their number."
+            ),
         )
         noise: Literal["gumbel", "gaussian"] = Field(
             "gumbel", description="gumbel trains a Plackett-Luce policy, gaussian a Gaussian one."

@@ -21,7 +21,7 @@ LEAST_SUPPORT = 1e-6
 
 
 class Safe(Penalised):
-    r"""Counterfactual risk minimisation by exposure, over any reward with a variance bound.
+    r"""The estimate less a penalty on distance from production, by a bound on the variance.
 
     .. math:: \hat U_{safe} = \sum_q \tfrac{N_q}{N} \sum_d \omega_d \mu_d
               - C \sqrt{\frac{1-\delta}{\delta N}} \sqrt{D}
@@ -79,7 +79,7 @@ class Safe(Penalised):
             gt=0,
             lt=1,
             description="probability that the bound holds, 1 - delta of the paper; larger stays "
-            "nearer to the logging policy.",
+            "closer to production.",
         )
         form: Literal["general", "paper"] = Field(
             "general",
