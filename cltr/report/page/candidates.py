@@ -1,6 +1,6 @@
 """Candidates by all estimators, side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cltr.report.page.markup import Content, Html, element, join, name_of, section, table
@@ -38,6 +38,28 @@ def candidates_section(subject: Subject) -> Html:
     """Several candidates side by side."""
     result = subject.result
     both = [*result["candidates"], *result["references"]]
+    tables = [
+        estimator_table(one, join(name_of(one["candidate"]), f" ({one['serving']})"))
+        for one in both
+    ]
+    return section(
+        "candidates",
+        "Candidates side by side",
+        _gains(result, both),
+        element("p", REFERENCES, class_="note"),
+        element("h3", "By all estimators"),
+        tables,
+    )
+
+
+REFERENCES = (
+    "The last rows are references: production sorted by score, and a random order. 'Equal "
+    "interactions': how many equally weighted interactions the log is worth for a ranker."
+)
+
+
+def _gains(result: Mapping[str, Any], both: Iterable[Mapping[str, Any]]) -> Html:
+    """Gain, worst case and support of each ranker."""
     head = [
         "candidate",
         "estimated gain",
@@ -55,26 +77,8 @@ def candidates_section(subject: Subject) -> Html:
         ]
         for one in both
     ]
-    metric = f"{result['metric'].upper()}@{result['top_k']}"
-    tables = [
-        estimator_table(one, join(name_of(one["candidate"]), f" ({one['serving']})"))
-        for one in both
-    ]
-    return section(
-        "candidates",
-        "Candidates side by side",
-        table(
-            f"Gain over production in {metric} a request (level 2), and how far "
-            f"NDCG@{result['top_k']} could fall (level 0)",
-            head,
-            rows,
-        ),
-        element(
-            "p",
-            "The last rows are references: production sorted by score, and a random order. 'Equal "
-            "interactions': how many equally weighted interactions the log is worth for a ranker.",
-            class_="note",
-        ),
-        element("h3", "By all estimators"),
-        tables,
+    caption = (
+        f"Gain over production in {result['metric'].upper()}@{result['top_k']} a request (level "
+        f"2), and how far NDCG@{result['top_k']} could fall (level 0)"
     )
+    return table(caption, head, rows)

@@ -25,33 +25,21 @@ def support_section(subject: Subject) -> Html:
 
 
 def _click_rates(subject: Subject) -> Html:
+    """Clicks per impression of held-out clicks by rank, beside what the click model expects."""
     found = (subject.changes or {}).get("click_rates")
-    if not found or not any(found["impressions"]):
+    if not subject.changes or not found or not any(found["impressions"]):
         return Html("")
-    shown = [(rank, n) for rank, n in enumerate(found["impressions"], start=1) if n]
-    seen = [(float(rank), found["clicks"][rank - 1] / n) for rank, n in shown]
-    lines = [Line("clicks", ranker_colour("policy"), seen, "circle")]
-    told = ", ".join(f"rank {rank:g} {rate:.3f}" for rank, rate in seen)
-    if found["expected_clicks"] is not None:
-        fitted = [(float(rank), found["expected_clicks"][rank - 1] / n) for rank, n in shown]
-        lines.append(Line("expected", series_colour(1), fitted, "diamond", dashed=True))
-        told += "; expected " + ", ".join(f"rank {rank:g} {rate:.3f}" for rank, rate in fitted)
-    title = "Clicks per impression, by rank"
-    ranks = [float(rank) for rank, _ in shown]
-    step = max(1, -(-len(ranks) // 10))
-    entries = (
-        [
-            (
-                f"held-out clicks ({subject.changes['interactions']:,} interactions)",
-                "circle",
-                lines[0].colour,
-            )
-        ]
-        if subject.changes
-        else []
+    lines = list(_rate_lines(found))
+    told = "; expected ".join(
+        ", ".join(f"rank {rank:g} {rate:.3f}" for rank, rate in line.points) for line in lines
     )
-    if len(lines) > 1:
-        entries.append(("what the click model expects there", "diamond", lines[1].colour))
+    title = "Clicks per impression, by rank"
+    ranks = [rank for rank, _ in lines[0].points]
+    words = (
+        f"held-out clicks ({subject.changes['interactions']:,} interactions)",
+        "what the click model expects there",
+    )
+    marks = zip(words, ("circle", "diamond"), lines, strict=False)
     return figure(
         title,
         line_chart(
@@ -61,18 +49,27 @@ def _click_rates(subject: Subject) -> Html:
             x_title="rank",
             y_title="clicks per impression",
             zero=True,
-            ticks=ranks[::step],
+            ticks=ranks[:: max(1, -(-len(ranks) // 10))],
         ),
-        legend(entries),
-        element(
-            "p",
-            "The model is given each document's clicks at all ranks together. Where the "
-            "curves differ, ranks are examined otherwise than it says.",
-            class_="note",
-        )
-        if len(lines) > 1
-        else None,
+        legend([(what, mark, line.colour) for what, mark, line in marks]),
+        element("p", EXPECTED, class_="note") if len(lines) > 1 else None,
     )
+
+
+EXPECTED = (
+    "The model is given each document's clicks at all ranks together. Where the curves differ, "
+    "users look at ranks otherwise than the model says."
+)
+
+
+def _rate_lines(found: Mapping[str, Any]) -> Iterator[Line]:
+    """Clicks per impression by rank, and what the click model expects if it is known."""
+    shown = [(rank, n) for rank, n in enumerate(found["impressions"]) if n]
+    seen = [(rank + 1.0, found["clicks"][rank] / n) for rank, n in shown]
+    yield Line("clicks", ranker_colour("policy"), seen, "circle")
+    if found["expected_clicks"] is not None:
+        expected = [(rank + 1.0, found["expected_clicks"][rank] / n) for rank, n in shown]
+        yield Line("expected", series_colour(1), expected, "diamond", dashed=True)
 
 
 def _worth(result: Mapping[str, Any]) -> Html:

@@ -1,6 +1,6 @@
 """A study on a page: methods over numbers of interactions, or the safety panel."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -39,6 +39,7 @@ def study_sections(subject: Subject) -> Html:
 
 
 def _summary(result: Mapping[str, Any]) -> Html:
+    """How many runs there were, which statements hold, and what failed."""
     told: list[Content] = [
         [
             count(result["cells"]),
@@ -53,29 +54,37 @@ def _summary(result: Mapping[str, Any]) -> Html:
     failed = result.get("failed", [])
     if failed:
         told.append(f"{len(failed)} runs failed; they are left out of all numbers.")
-    statements = [
+    return section(
+        "study",
+        str(result.get("title") or "What was compared")[:200],
+        [element("p", words) for words in told],
+        _statements(result.get("statements", ())),
+        _failures(failed[:MOST_FAILURES]),
+    )
+
+
+def _statements(found: Iterable[Mapping[str, Any]]) -> Html | None:
+    told = [
         [
             element("strong", "holds" if one["holds"] else "fails"),
             f": {one['claim']} ",
             element("span", one["numbers"], class_="note"),
         ]
-        for one in result.get("statements", ())
+        for one in found
     ]
-    errors = [
+    return join(element("h3", "Statements"), items(told)) if told else None
+
+
+def _failures(failed: Iterable[Mapping[str, Any]]) -> Html | None:
+    told = [
         shortened(
             f"{one['method']}, {one['interactions']} interactions, seed {one['seed']}: "
             f"{one['error']}",
             300,
         )
-        for one in failed[:MOST_FAILURES]
+        for one in failed
     ]
-    return section(
-        "study",
-        str(result.get("title") or "What was compared")[:200],
-        [element("p", words) for words in told],
-        join(element("h3", "Statements"), items(statements)) if statements else None,
-        join(element("h3", "Failed runs"), items(errors)) if errors else None,
-    )
+    return join(element("h3", "Failed runs"), items(told)) if told else None
 
 
 def _curves(result: Mapping[str, Any]) -> Html:
@@ -164,6 +173,17 @@ def _panel(result: Mapping[str, Any]) -> Html:
         ]
         for one in lines
     ]
+    head = ["method", *PANEL.values(), "runs below production", "worst-case loss"]
+    return section(
+        "panel",
+        "Safety panel",
+        element("div", _adversarial(lines), class_="charts"),
+        table(f"Gain in {result['measure'].upper()} over production", head, rows),
+    )
+
+
+def _adversarial(lines: Sequence[Mapping[str, Any]]) -> Html | None:
+    """The worst gain of each method under adversarial clicks, as a picture."""
     worst = [
         Row(
             one["method"][:60],
@@ -175,23 +195,12 @@ def _panel(result: Mapping[str, Any]) -> Html:
         for number, one in enumerate(lines)
         if _number(one.get("adversarial_worst"))
     ]
+    if not worst:
+        return None
     title = "Worst gain under adversarial clicks"
     told = "; ".join(f"{row.label} {row.shown}" for row in worst)
-    picture = (
-        figure(
-            title,
-            interval_chart(title, f"{told}.", worst, x_title="gain over production, %", zero=True),
-        )
-        if worst
-        else None
-    )
-    head = ["method", *PANEL.values(), "runs below production", "worst-case loss"]
-    return section(
-        "panel",
-        "Safety panel",
-        element("div", picture, class_="charts"),
-        table(f"Gain in {result['measure'].upper()} over production", head, rows),
-    )
+    chart = interval_chart(title, f"{told}.", worst, x_title="gain over production, %", zero=True)
+    return figure(title, chart)
 
 
 def _share(value: float | None) -> Content:

@@ -1,6 +1,6 @@
 """The trade-off between gain and worst-case loss."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cltr.looks import RANKERS
 from cltr.report.page.charts import scatter
@@ -29,7 +29,6 @@ def trade_off_figure(subject: Subject, facts: Facts) -> Html:
         f"{RANKERS[name].label}: gain {gain:+.4f}, loss {points_text(loss)} points"
         for name, loss, gain, _, _ in found
     )
-    policy = next(i for i, point in enumerate(found) if point[0] == "policy")
     picture = scatter(
         title,
         f"{told}. The budget is {points_text(facts.max_loss)} points.",
@@ -38,7 +37,7 @@ def trade_off_figure(subject: Subject, facts: Facts) -> Html:
         x_title=f"worst-case loss, points of {facts.ndcg} (level 0)",
         y_title=f"estimated gain in {facts.estimated_metric} (level 2)",
         budget=100 * facts.max_loss,
-        line_to=policy,
+        line_to=next(i for i, point in enumerate(found) if point[0] == "policy"),
     )
     marks = [(row.label, row.mark, row.colour) for row in rows]
     budget = f"budget of {points_text(facts.max_loss)} points"
@@ -46,24 +45,22 @@ def trade_off_figure(subject: Subject, facts: Facts) -> Html:
         title,
         picture,
         legend([*marks, (budget, "dashed", "var(--inconclusive)")]),
-        element(
-            "p",
-            "A share of the requests has that share of the gain and of the loss: mixtures of "
-            "production and the new policy lie on the line.",
-            class_="note",
-        ),
-        disclosure(
-            "The numbers of the picture",
-            table(
-                "Worst-case loss and gain of each ranker",
-                ["", "worst-case loss", "estimated gain"],
-                [
-                    [RANKERS[name].label, points(loss), signed(gain)]
-                    for name, loss, gain, _, _ in found
-                ],
-            ),
-        ),
+        element("p", MIXTURES, class_="note"),
+        _numbers(found),
     )
+
+
+MIXTURES = (
+    "A share of the requests has that share of the gain and of the loss: mixtures of production "
+    "and the new policy lie on the line."
+)
+
+
+def _numbers(found: Iterable[Point]) -> Html:
+    rows = [[RANKERS[name].label, points(loss), signed(gain)] for name, loss, gain, _, _ in found]
+    head = ["", "worst-case loss", "estimated gain"]
+    caption = "Worst-case loss and gain of each ranker"
+    return disclosure("The numbers of the picture", table(caption, head, rows))
 
 
 def _points(subject: Subject, facts: Facts) -> Iterator[Point]:
