@@ -1,6 +1,6 @@
 """NDCG as training time passes, for exact and for sampled gradients: draws a plot, prints a table.
 
-    python tests/benchmarks/quality.py --out docs/quality.png
+    python tests/benchmarks/quality.py --out quality.png
 
 PRPO over DR on simulated clicks, the same production ranker, clicks and start for every ranker;
 processor seconds of training alone (judging the policy is not counted), test queries, mean over
