@@ -81,7 +81,7 @@ def explore(
         with _as_file(log, data) as path:
             found = _explore(path, data, None if production is None else Path(production), max_loss)
         rule = found.rule()
-        named = named_data(data)
+        named = DEMO if data is None and not found.dataset.shared else named_data(data)
         result = {
             "log": str(path if file_of(log) else "data frame"),
             "data": named if isinstance(named, str) else "",

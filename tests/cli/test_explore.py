@@ -145,9 +145,11 @@ def test_the_next_log_has_exact_exposure(cltr, on_data):
 
 def test_a_simulated_log_is_sampled(cltr, here):
     cltr("simulate", "-n", "2000", "--out", here / "log.h5", "-o", "production.epochs=2")
-    done = cltr("explore", "--log", here / "log.h5")
+    done = cltr("explore", "--log", here / "log.h5", "--out", here / "exploring")
     assert done.exit_code == 0, done.stderr
     assert "draws rankings from its scores" in done.stdout
+    for command in ("--format served --data demo --out next.h5", "--log next.h5 --data demo"):
+        assert command in (here / "exploring" / "README.md").read_text()
 
 
 def test_python_gives_the_same(alone):
@@ -155,6 +157,7 @@ def test_python_gives_the_same(alone):
     assert found.largest_loss == pytest.approx(0.05, rel=1e-6)
     assert found.loss <= 0.05 + 1e-9
     assert isinstance(found.rule, ServingRule)
+    assert found.result["data"] == ""  # it stands alone
     assert found.table().column("policy").to_pylist() == ["before", "after"]
     assert "Certificate" in repr(found)
 
