@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cltr.types import Affine, ClickData, Integers
+from cltr.types import Affine, ClickData, ClickStatistics, Integers
 from cltr_dr.targets import LossName, make_targets
 
 if TYPE_CHECKING:
@@ -27,6 +27,27 @@ class Moments(NamedTuple):
 
     mean: Matrix
     scale: Matrix
+
+
+class Counts(NamedTuple):
+    """Impressions and clicks of displayed documents, ``[rows, K]``; most documents never are."""
+
+    rows: Integers
+    """Of the data set, rising."""
+    impressions: Integers
+    clicks: Integers
+
+    @classmethod
+    def displayed(cls, statistics: ClickStatistics) -> "Counts":
+        rows = np.flatnonzero(statistics.impressions.any(-1))
+        return cls(rows, statistics.impressions[rows], statistics.clicks[rows])
+
+    def split(self, share: float, rng: np.random.Generator) -> "tuple[Counts, Counts]":
+        """Each display goes to the second part with this chance."""
+        clicks = rng.binomial(self.clicks, share)
+        impressions = clicks + rng.binomial(self.impressions - self.clicks, share)
+        rest = Counts(self.rows, self.impressions - impressions, self.clicks - clicks)
+        return rest, Counts(self.rows, impressions, clicks)
 
 
 def with_a_column(features: Matrix) -> Matrix:
@@ -77,21 +98,15 @@ class Examples:
     """Those of ``cltr_dr.targets``, in float32, scaled to a sum of 1."""
 
     @classmethod
-    def of(
-        cls,
-        data: ClickData,
-        affine: Affine,
-        loss: LossName,
-        impressions: Integers,
-        clicks: Integers,
-    ) -> "Examples":
-        rows = np.flatnonzero(impressions.any(-1))
+    def of(cls, data: ClickData, affine: Affine, loss: LossName, counts: Counts) -> "Examples":
+        shown = counts.impressions.any(-1)
+        rows = counts.rows[shown]
         n_interactions = max(data.statistics.n_interactions, 1)
         clip = min(1.0, 10 / np.sqrt(n_interactions))  # the top-5 default of DR'22
         targets = make_targets(
             loss,
-            impressions=impressions[rows].astype(np.float64),
-            clicks=clicks[rows].astype(np.float64),
+            impressions=counts.impressions[shown].astype(np.float64),
+            clicks=counts.clicks[shown].astype(np.float64),
             affine=affine,
             inverse_propensities=1 / np.maximum(data.exposure.propensities[rows], clip),
         )

@@ -16,9 +16,10 @@ from pydantic import Field
 from cltr.options import Options
 from cltr.training.adam import Adam
 from cltr.training.cache_blocks import cache_blocks
-from cltr.types import Affine, ClickData, Floats, Integers
+from cltr.types import Affine, ClickData, Floats
 from cltr_dr.examples import (
     ROWS_AT_ONCE,
+    Counts,
     Examples,
     Inputs,
     Matrix,
@@ -113,21 +114,13 @@ def fit_regression(
     clicks on these lists are predicted.
     """
     rng = np.random.default_rng(seed)
-    held_clicks, held_others = (
-        rng.binomial(counts, options.held_out)
-        for counts in (
-            data.statistics.clicks,
-            data.statistics.impressions - data.statistics.clicks,
-        )
-    )
-    held = held_clicks + held_others, held_clicks
-    kept = data.statistics.impressions - held[0], data.statistics.clicks - held[1]
-    examples = [Examples.of(data, affine, options.loss, *counts) for counts in (kept, held)]
-    displayed = np.flatnonzero(data.statistics.impressions.any(-1))
-    inputs = Inputs(with_a_column(data.dataset.features), displayed, examples[0].rows)
+    kept, held = Counts.displayed(data.statistics).split(options.held_out, rng)
+    examples = [Examples.of(data, affine, options.loss, counts) for counts in (kept, held)]
+    inputs = Inputs(with_a_column(data.dataset.features), kept.rows, examples[0].rows)
+    prior = _overall(kept, affine, data.dataset.n_documents)
     with _one_thread() as others:
         fit = _Fit(options, inputs, seed=seed, rng=rng, judge_aside=others)
-        return fit.run(*examples, prior=_overall(*kept, affine))
+        return fit.run(*examples, prior=prior)
 
 
 @contextmanager
@@ -146,11 +139,19 @@ def _one_thread() -> Iterator[bool]:
         torch.set_num_threads(threads)
 
 
-def _overall(impressions: Integers, clicks: Integers, affine: Affine) -> float:
+def _overall(counts: Counts, affine: Affine, n_documents: int) -> float:
     """Relevance of a typical display: where the fit starts."""
     examination, trust = affine
-    relevant = (clicks - impressions * trust).sum() + 0.5
-    return float(np.clip(relevant / ((impressions * examination).sum() + 1.0), 0.01, 0.99))
+    _, impressions, clicks = counts
+
+    def total(values: Floats) -> float:
+        # Of all documents, since the last digit of a sum depends on its zeros.
+        whole = np.zeros((n_documents, values.shape[1]))
+        whole[counts.rows] = values
+        return float(whole.sum())
+
+    relevant = total(clicks - impressions * trust) + 0.5
+    return float(np.clip(relevant / (total(impressions * examination) + 1.0), 0.01, 0.99))
 
 
 @dataclass

@@ -11,6 +11,7 @@ from cltr.errors import OptionError, UnsupportedError
 from cltr.interfaces import ClickModel
 from cltr.types import ClickData, ClickStatistics, Dataset
 from cltr_dr import DM, DR
+from cltr_dr.examples import Counts
 from cltr_dr.regression import Regression
 from cltr_dr.targets import make_targets
 from tests import enumeration
@@ -290,3 +291,17 @@ def test_judging_beside_the_next_epoch_gives_the_same_bits(patience):
     finally:
         torch.set_num_threads(before)
     assert np.array_equal(*found)
+
+
+def test_clicks_are_held_out_as_if_all_documents_were_drawn_for():
+    statistics = world(displays=1, n_queries=200).statistics
+    assert not statistics.impressions.any(-1).all()
+    kept, held = Counts.displayed(statistics).split(0.15, np.random.default_rng(4))
+    rng = np.random.default_rng(4)
+    clicks = rng.binomial(statistics.clicks, 0.15)
+    shown = clicks + rng.binomial(statistics.impressions - statistics.clicks, 0.15)
+    assert np.array_equal(held.clicks, clicks[held.rows])
+    assert np.array_equal(held.impressions, shown[held.rows])
+    assert np.array_equal(kept.impressions, (statistics.impressions - shown)[kept.rows])
+    assert np.array_equal(kept.clicks, (statistics.clicks - clicks)[kept.rows])
+    assert shown.sum() == held.impressions.sum()
