@@ -29,7 +29,10 @@ def as_features(X: Any) -> NDArray[np.float32]:
         raise DataError(f"X has the shape {features.shape}; expected [rows, features]")
     if not np.isfinite(features).all():
         row, column = np.argwhere(~np.isfinite(features))[0]
-        raise DataError(f"X has {features[row, column]} in row {row}, column {column}")
+        raise DataError(
+            f"X has {features[row, column]} in row {row}, column {column}; features "
+            "must be finite numbers"
+        )
     return features + np.float32(0.0)  # -0 becomes 0, so that equal rows have equal bytes
 
 

@@ -126,8 +126,8 @@ class ClickRanker:
             form = ClickCounts(features, query, clicks, impressions, names, scores)
         elif position is None:
             raise UsageError(
-                "fit needs position, for rows that are impressions, or impressions, "
-                "for counts by rank"
+                "fit needs either position, if each row is an impression, or impressions, if rows "
+                "hold counts by rank"
             )
         else:
             form = ClickRows(features, query, clicks, position, session, names, scores)

@@ -81,7 +81,7 @@ def evaluate(
     found: Evaluation | CandidateEvaluation
     with reserve(target):
         if log is not None:
-            _refuse(again, "judges a run without --log")
+            _refuse(again, "cannot be used with --log")
             found = evaluate_candidates(run, log=log, data=data, **given)
         else:
             _refuse(given, "needs --log")

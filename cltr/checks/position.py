@@ -47,8 +47,8 @@ def identification(evidence: Evidence) -> Iterator[Finding]:
         "clicks; this assumes that its relevance did not change with its rank",
         ""
         if share >= MOST_CLICKS
-        else "let production swap neighbours in a part of the requests, log for longer, or give a "
-        "click model that is known from elsewhere (--click-model fitted:FILE)",
+        else "let production swap neighbours in a part of the requests, log for longer, or use a "
+        "click model that was fitted to another log (--click-model fitted:FILE)",
         details={
             "groups": [list(group) for group in swaps.groups],
             "examination": _listed(swaps.examination),

@@ -137,8 +137,8 @@ _MEANING = {
     "unknown": "whether rankings vary can only be seen where a query comes again",
 }
 _ADVICE = {
-    "deterministic": "explore in a small share of the requests, see 'exploration'; or give a click "
-    "model that is known from elsewhere (--click-model fitted:FILE)",
+    "deterministic": "explore in a small share of the requests, see 'exploration'; or use a click "
+    "model that was fitted to another log (--click-model fitted:FILE)",
     "changes by time": "use the latest part of the log to compare with production; or explore, see "
     "'exploration'",
     "partly deterministic": "explore in a small share of the requests, see 'exploration'",
@@ -152,10 +152,10 @@ def _meaning(kind: str, evidence: Evidence) -> dict[Use, str]:
     if kind == "deterministic" and not known:
         return {
             "position-bias": "cannot be estimated",
-            "evaluation": "other orders of the shown documents only, and only with a click model "
-            "known from elsewhere; new documents not at all",
-            "training": "clicks alone repeat production's order; with a click model known from "
-            "elsewhere, small changes among the shown documents",
+            "evaluation": "only other orders of the shown documents, and only with a click model "
+            "that was fitted to another log; no new documents",
+            "training": "clicks alone repeat production's order; with a click model that was "
+            "fitted to another log, small changes among the shown documents",
         }
     if kind == "varied":
         return {}

@@ -14,7 +14,7 @@ COLUMNS = {
     "position": "Column of the position where the document was shown.",
     "click": "Column that says whether the document was clicked: 0 or 1, false or true.",
     "documents": "Format list: column of the documents shown, in order.",
-    "clicks": "Format list: column of the clicks on these documents.",
+    "clicks": "Format list: column of the clicks on the documents shown.",
     "event": "Format events: column that says what happened, an impression or a click.",
     "score": "Column of production's score of the document.",
     "propensity": "Column of production's probability to show the document at this position.",

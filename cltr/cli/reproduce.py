@@ -35,8 +35,9 @@ On Yahoo, MSLR and Istella data, the paper's own curves are drawn behind.""",
 @click.option(
     "--preset",
     type=click.Choice(["paper", "cltr"]),
-    help="paper: random start, counted exposure, REINFORCE gradients, last epoch. cltr: start at "
-    "production, exact exposure and gradients, best epoch.  [paper; panel has none]",
+    help="paper: as published, with a random start, exposure counted from the log, REINFORCE "
+    "gradients and the last epoch. cltr: start at production, exact exposure and gradients, "
+    "best epoch.  [paper; panel has none]",
 )
 @click.option(
     "--data", default="demo", show_default=True, metavar="FILE", help="Data set file, or demo."

@@ -26,8 +26,8 @@ Examples:
 @click.option("--reward", metavar="NAME", help="How clicks become relevance estimates.  [dr]")
 @click.option("--ranker", metavar="NAME", help="Gradient method.  [exact]")
 @run_options(
-    click_model="Click model that the estimates assume; 'auto' fits one to the clicks.  [auto with "
-    "--log, else trust-bias]",
+    click_model="Model of how users click, which the estimates assume; 'auto' fits one to the "
+    "clicks.  [auto with --log, else trust-bias]",
     example="estimator.clip=100/N",
 )
 @click.option(

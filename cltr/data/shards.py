@@ -201,7 +201,7 @@ def _read_index(path: Path) -> dict[str, Any]:
     try:
         index: dict[str, Any] = ShardIndex.check(read_json(file), where=file)
     except FileNotFoundError as error:
-        raise DataError(f"{file}: no such file") from error
+        raise DataError(f"{file}: no such file; restore it, or write the shards again") from error
     if index["seal"] != _seal({key: value for key, value in index.items() if key != "seal"}):
         raise DataError(f"{file}: has been changed; write the shards again")
     return index

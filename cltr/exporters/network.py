@@ -84,8 +84,9 @@ class Network:
             if step.tailed.any():
                 logged = [name for name, one in zip(self.names, step.tailed, strict=True) if one]
                 raise UnsupportedError(
-                    f"{to} has no logarithm, and the model takes that of {shown(logged)}; train on "
-                    "features that are logarithms already, or export to onnx"
+                    f"{to} cannot compute logarithms, and the model takes the logarithm of "
+                    f"{shown(logged)}; train on features that are logarithms already, or export to "
+                    "onnx"
                 )
             if limit is not None:
                 raise UnsupportedError(f"{to} cannot clip inputs twice; export to onnx")

@@ -239,7 +239,7 @@ def _description(path: Path, file: h5py.File) -> dict[str, Any]:
 
 def _check_extras(path: Path, log: LogFile) -> None:
     if log.scores is not None and not np.isfinite(log.scores).all():
-        raise DataError(f"{path}: 'scores' has NaN or infinite values")
+        raise DataError(f"{path}: 'scores' has NaN or infinite values; ingest the log again")
     given = [log.propensities, *log.part_propensities.values()]
     for chances in given:
         if chances is not None and not ((chances >= 0) & (chances <= 1)).all():

@@ -69,9 +69,15 @@ class UbiReader(LogReader):
                     f"no action_name); it has {', '.join(types)}"
                 )
         if not happened:
-            raise DataError(f"{paths[0]}: there are no ubi_events among the files, so no clicks")
+            raise DataError(
+                f"{paths[0]}: the files hold no ubi_events, so there are no clicks; "
+                "name the file of events too"
+            )
         if self.options.shown == "hits" and not shown:
-            raise DataError(f"{paths[0]}: there are no ubi_queries among the files, so no hits")
+            raise DataError(
+                f"{paths[0]}: the files hold no ubi_queries, so nothing says what was "
+                "shown; name the file of queries too"
+            )
         use_hits = shown and self.options.shown != "events"
         return _union(shown) if use_hits else "", _union(happened)
 

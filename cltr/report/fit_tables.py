@@ -80,7 +80,7 @@ def _models(report: Mapping[str, Any]) -> Columns:
     ranks = range(1, report["top_k"] + 1)
     rows = [
         *("log-likelihood per list", "  against the best", "  standard error"),
-        *("perplexity", "perplexity given clicks"),
+        *("perplexity", "perplexity, given clicks above"),
         *(f"  at rank {rank}" for rank in ranks),
         *("EM steps", "seconds"),
     ]

@@ -12,9 +12,11 @@ from cltr.report.health_tables import health_lines, verdict_line
 ALWAYS = {"ndcg", "dcg", "precision", "recall", "mrr", "average_rank"}
 """Metrics that every result on judgements has."""
 KNOWN_HOW = {
-    "exact": "production's exposure is computed from its scores",
-    "logged": "production's exposure comes from logged propensities",
-    "counted": "production's exposure is counted from the log, so it is an estimate",
+    "exact": "how often production shows a document is computed from its scores",
+    "logged": "how often production shows a document comes from propensities in the log",
+    "counted": (
+        "how often production shows a document is counted from the log, so it is an estimate"
+    ),
 }
 
 

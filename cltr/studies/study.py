@@ -71,13 +71,17 @@ def parse_seeds(value: Any) -> list[int]:
         if isinstance(value, str):
             value = [int(part) for part in value.split(",")] if "," in value else int(value)
     except ValueError:
-        raise ValueError(f"{value!r} is not a number of seeds, nor seeds such as 1,2,3") from None
+        raise ValueError(
+            f"{value!r} is neither a number of seeds nor a list of seeds such as 1,2,3"
+        ) from None
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= MOST_CELLS:
             raise ValueError(f"{value} seeds are asked for; there must be 1 to {MOST_CELLS:,}")
         return list(range(1, value + 1))
     if not isinstance(value, list) or not all(isinstance(seed, int) for seed in value):
-        raise ValueError(f"{value!r} is not a number of seeds, nor seeds such as 1,2,3")
+        raise ValueError(
+            f"{value!r} is neither a number of seeds nor a list of seeds such as 1,2,3"
+        )
     return list(dict.fromkeys(value))
 
 

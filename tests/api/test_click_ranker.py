@@ -136,7 +136,7 @@ def test_a_copy_from_a_pickle_predicts_the_same(rows):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"position": None}, "fit needs position"),
+        ({"position": None}, "fit needs either position"),
         ({"session": None}, "to say which rows were shown together"),
         ({"qid": [1, 2]}, r"qid has the shape \(2,\); expected \(12000,\), as X has 12000 rows"),
         ({"impressions": [[1]]}, "counts by rank have no position and no session"),

@@ -118,7 +118,11 @@ def test_counts_alone_will_do(cltr, here, scores):
         (["gate", "production", "--log", "none.h5"], 1, "none.h5: no such file"),
         (["evaluate", "a", "b"], 2, "several candidates are judged by a log"),
         (["evaluate", "run", "--serve", "sorted"], 2, "--serve needs --log"),
-        (["evaluate", "run", "--log", "l.h5", "--ties", "order"], 2, "--ties judges a run without"),
+        (
+            ["evaluate", "run", "--log", "l.h5", "--ties", "order"],
+            2,
+            "--ties cannot be used with --log",
+        ),
         (["gate", "production", *JUDGING, "--max-loss", "much"], 2, "Invalid value"),
         (["gate", "production", "--confidence", "95"], 2, "between 0.5 and 1; for 95 % say 0.95"),
         (["gate", "production", "--confidence", "0.2"], 2, "'0.2' does not lie between 0.5 and 1"),

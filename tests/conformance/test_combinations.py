@@ -112,8 +112,8 @@ def test_every_combination_trains(reward, estimator, ranker):
             run(reward, estimator, ranker)
         assert str(caught.value) == (
             "estimator 'safe' needs a reward that declares a variance bound, not "
-            f"'{reward}', which has none; choose a reward that declares its variance_factor, "
-            "or another estimator"
+            f"'{reward}', which has none; choose a reward with a variance_factor, such as "
+            "ips or dr, or another estimator"
         )
         return
     if (reason := refused(estimator, ranker)) is not None:

@@ -112,13 +112,21 @@ def test_json_normalises_by_query(tmp_path):
 @pytest.mark.parametrize(
     ("exporter", "one", "line"),
     [
-        (SolrExporter, ranker(normalize="log1p-z-score"), "Solr has no logarithm"),
-        (SolrExporter, ranker(cut=True, tailed=True), "that of 'feature 1', 'feature 3'; train"),
+        (SolrExporter, ranker(normalize="log1p-z-score"), "Solr cannot compute logarithms"),
+        (
+            SolrExporter,
+            ranker(cut=True, tailed=True),
+            "logarithm of 'feature 1', 'feature 3'; train",
+        ),
         (SolrExporter, ranker(normalize="query-min-max"), "one document at a time"),
         (OnnxExporter, ranker(normalize="query-min-max"), "one document at a time"),
         (OpenSearchExporter, ranker(), "no neural networks"),
         (OpenSearchExporter, ranker(hidden=(), cut=True), "cannot clip inputs"),
-        (OpenSearchExporter, ranker(hidden=(), normalize="log1p-z-score"), "no logarithm"),
+        (
+            OpenSearchExporter,
+            ranker(hidden=(), normalize="log1p-z-score"),
+            "cannot compute logarithms",
+        ),
     ],
 )
 def test_what_a_format_cannot_express_is_refused(exporter, one, line, tmp_path):

@@ -369,8 +369,8 @@ def test_what_is_missing_of_ubi_is_said(tmp_path):
     events = write_jsonl(tmp_path / "e.jsonl", EVENTS)
     other = write_jsonl(tmp_path / "o.jsonl", LOG)
     bare = write_jsonl(tmp_path / "b.jsonl", [{"action_name": "click", "query_id": "i0"}])
-    assert "there are no ubi_events among the files" in refusal(UbiReader(), queries)
-    assert "no ubi_queries among the files" in refusal(UbiReader(shown="hits"), events)
+    assert "the files hold no ubi_events" in refusal(UbiReader(), queries)
+    assert "the files hold no ubi_queries" in refusal(UbiReader(shown="hits"), events)
     assert "is neither ubi_queries" in refusal(UbiReader(), other, events)
     assert "have no event_attributes.object.object_id" in refusal(UbiReader(), bare)
 

@@ -84,7 +84,7 @@ def test_the_worst_case_is_shown_for_both_splits_in_points_of_the_metric():
     assert row(text, "at most 3 documents relevant") == ["6.7 points", "6.7 points"]
     assert row(text, "the most affected query") == ["90.0 points", "90.0 points"]
     flat = " ".join(text.split())
-    assert "test queries: each query counts once; production's exposure is computed" in flat
+    assert "test queries: each query counts once; how often production shows" in flat
     assert "the most demoted document keeps 25 % of its exposure" in flat
     assert "8.9% of the documents moved further than the clip allows" in flat
     assert "The clip stopped learning for 1.7% of the rewarded documents" in flat

@@ -101,7 +101,7 @@ def test_a_study_file_says_the_same():
         ({"panels": {"one": ["IPSS"]}}, "IPSS"),
         ({"seeds": 0}, "0 seeds"),
         ({"seeds": 10**12}, "1000000000000 seeds"),
-        ({"seeds": True}, "true is not a number of seeds"),
+        ({"seeds": True}, "true is neither a number of seeds"),
         ({"interactions": "1e2..1e3:99999999999"}, "99999999999 steps"),
         ({"interactions": "1e2..1e3:0"}, "0 steps"),
         ({"methods": {" ": {"estimator": "ips"}}}, "needs a name"),

@@ -63,8 +63,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--click-model": {
         "metavar": "NAME",
-        "help": "Click model that the estimates assume: a name, fitted:FILE from 'cltr fit', or "
-        "auto to fit one to the log.  [auto]",
+        "help": "Model of how users click, which the estimates assume: a name, fitted:FILE from "
+        "'cltr fit', or auto to fit one to the log.  [auto]",
     },
     "--production": {
         "type": click.Path(path_type=Path),

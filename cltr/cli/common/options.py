@@ -233,7 +233,10 @@ def run_options(*, click_model: str, example: str) -> Callable[[Command], Comman
             "assignments",
             multiple=True,
             metavar="ROLE.KEY=VALUE",
-            help=f"Option of a component, such as {example}; may be repeated.",
+            help=(
+                f"Option of a component, such as {example}; 'cltr plugins NAME' lists those of a "
+                "component. May be repeated."
+            ),
         )(command)
         for option in reversed(_RUN_OPTIONS):
             command = option(command)

@@ -41,8 +41,8 @@ def _deploy(subject: Subject, facts: Facts) -> Iterator[Step]:
         return
     yield "Write the ranker for your search engine.", f"cltr export {_word(run)} --to onnx"
     yield (
-        "Or rank queries here. The run's serving.json says which share of the requests gets the "
-        "new ranker.",
+        "Or rank queries with cltr. The run's serving.json says which share of the requests gets "
+        "the new ranker.",
         f"cltr rank {_word(run)} --out rankings.parquet",
     )
 

@@ -108,8 +108,8 @@ class Safe(Penalised):
         if factor is None:
             named = "no reward" if self.reward is None else f"'{self.reward.name}', which has none"
             raise UnsupportedError(
-                "estimator 'safe' needs a reward that declares a variance bound, not "
-                f"{named}; choose a reward that declares its variance_factor, or another estimator"
+                f"estimator 'safe' needs a reward that declares a variance bound, not {named}; "
+                "choose a reward with a variance_factor, such as ips or dr, or another estimator"
             )
         return float(factor)
 
