@@ -104,6 +104,19 @@ THRESHOLDS = {
     "experiment.export_run.TOLERANCE": 1e-05,
     "experiment.held_out.FEWEST": 4,
     "experiment.run_log.USUAL_RANKS": 10,
+    "experiment.evaluate_run.ROUNDING": 1e-09,
+    "experiment.explore_log.ROUNDING": 1e-09,
+    "evaluation.changes.LARGEST_HEAD": 0.25,
+    "logs.count_checks._SOME_CLICKS": 50,
+    "logs.logged_chances.ROUNDING": 0.001,
+    "objectives.budget.MARGIN": 1e-07,
+    "policies.exploring.MARGIN": 1e-09,
+    "policies.plackett_luce.DEFAULT_ACCURACY": 1e-07,
+    "policies.plackett_luce.LEAST_ACCURACY": 0.01,
+    "training.standardize.FARTHEST": 10.0,
+    "training.standardize.LONG_TAIL": 20.0,
+    "cli.common.limits.LEAST_HANDLES": 64,
+    "cli.common.limits.LEAST_MEMORY": 2 << 30,
 }
 
 

@@ -13,9 +13,10 @@ from cltr.api.verdicts import CanaryResult, CandidateEvaluation, GateVerdict
 from cltr.errors import UsageError
 from cltr.evaluation.bounds import Limits
 from cltr.evaluation.canary_decision import CanaryRules, judge_canary_table
+from cltr.evaluation.canary_tables import read_canary
 from cltr.evaluation.candidate import Serve
 from cltr.evaluation.verdict import BUDGET, canary_share
-from cltr.experiment.candidates import CandidateRanker, load_candidate
+from cltr.experiment.candidates import CandidateRanker, check_candidate, load_candidate
 from cltr.experiment.changes_file import candidate_changes
 from cltr.experiment.config import AUTO
 from cltr.experiment.judge_candidates import (
@@ -52,6 +53,7 @@ def evaluate_candidates(
     """Several candidates on one log; see :func:`cltr.evaluate`."""
     _check_choices(serve, clicks, confidence)
     given = candidates if isinstance(candidates, list | tuple) else [candidates]
+    _check_files(given, log, clicks)
     settings = {"click_model": click_model, "top_k": top_k, "seed": seed}
     with (
         opened(log, data=data, clicks=clicks, production=production, **settings) as judged,
@@ -66,6 +68,14 @@ def evaluate_candidates(
         judged.experiment.dataset, repeat_command("evaluate", given, options, usual=USUAL)
     )
     return CandidateEvaluation({**result, "made_from": made}, changes=changes)
+
+
+def _check_files(candidates: Sequence[CandidateLike], log: LogLike, clicks: str) -> None:
+    """Refuse candidates that are not there or cannot be judged, before the log is made ready."""
+    for one in candidates:
+        named = getattr(one, "path", one)
+        if isinstance(named, str | PathLike):
+            check_candidate(Path(named), log=file_of(log), clicks=clicks)
 
 
 def _check_choices(serve: str | None, clicks: str, confidence: float) -> None:
@@ -142,6 +152,10 @@ def gate(
         )
     if log is None:
         raise UsageError("give the log that production served with --log LOG")
+    _check_files([candidate], log, clicks)
+    if canary is not None:
+        with as_files(canary) as files:  # a table that cannot be read is said before the work
+            read_canary(files[0][0], outcome=outcome_column)
     settings = {"click_model": click_model, "top_k": top_k, "seed": seed}
     with (
         reserve(target),

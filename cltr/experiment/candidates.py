@@ -39,6 +39,34 @@ class CandidateRanker:
     """How its table fits the log; None for what is no table."""
 
 
+def check_candidate(path: Path, *, log: Path | None, clicks: str) -> None:
+    """Refuse what cannot be judged, before the log is made ready to judge it.
+
+    Args:
+        path: as for :func:`load_candidate`.
+        log: the log's file, if it has one.
+        clicks: ``test`` or ``all``.
+    """
+    if str(path) == PRODUCTION and not path.exists():
+        return
+    if path.is_dir() and (path / "run.toml").exists():
+        folder = RunFolder.open(path)
+        config = read_config(folder)
+        _refuse_own_clicks(path, config.log, "" if log is None else str(log), clicks == "test")
+        folder.read_json("result.json")
+        compose(config)
+    elif not path.exists():
+        raise DataError(f"{path}: no such file; give a run, a table of scores or '{PRODUCTION}'")
+
+
+def _refuse_own_clicks(path: Path, trained_on: str, log: str, only_test: bool) -> None:
+    if trained_on and _same(trained_on, log) and not only_test:
+        raise UsageError(
+            f"{path}: the run was trained on this log, so only its test clicks can judge it; "
+            "leave out --clicks all"
+        )
+
+
 def load_candidate(
     path: Path, judged: JudgedLog, *, name: str | None = None, serve: Serve | None = None
 ) -> CandidateRanker:
@@ -83,11 +111,7 @@ def _run(path: Path, judged: JudgedLog, *, name: str, serve: Serve | None) -> Ca
 
     folder = RunFolder.open(path)
     config, here = read_config(folder), judged.experiment
-    if config.log and _same(config.log, here.config.log) and judged.judged_splits != ("test",):
-        raise UsageError(
-            f"{path}: the run was trained on this log, so only its test clicks can judge it; "
-            "leave out --clicks all"
-        )
+    _refuse_own_clicks(path, config.log, here.config.log, judged.judged_splits == ("test",))
     earlier = folder.read_json("result.json")
     components = compose(config)
     if config.click_model.name == AUTO and (path / CLICK_MODEL).exists():

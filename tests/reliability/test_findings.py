@@ -199,3 +199,53 @@ def test_r9_what_cannot_be_written_is_refused_before_the_work(here, monkeypatch,
 
 class _Log:
     has_sessions = True
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "gate nofile.csv --log log.h5 --data data.h5",
+        "gate production --log log.h5 --data data.h5 --canary nofile.csv",
+        "gate production --log log.h5 --data data.h5 --canary odd.csv",
+        "gate production --log log.h5 --data data.h5 --out data.h5/x.json",
+        "evaluate production nofile.csv --log log.h5 --data data.h5",
+        "explore --log log.h5 --data data.h5 --out data.h5/x",
+    ],
+)
+def test_r9_what_cannot_work_is_refused_before_the_log_is_made_ready(here, monkeypatch, words):
+    Path("odd.csv").write_text("a,b\n1,2\n")
+    for place in ("cltr.api.candidates.open_judged_log", "cltr.api.explore.open_log"):
+        monkeypatch.setattr(place, lambda *given, **named: pytest.fail("the work has begun"))
+    refused(*words.split())
+
+
+@pytest.mark.slow
+def test_r8_every_command_takes_a_query_of_100_000_documents(here):
+    """Training, judging, ranking, deciding and reporting take seconds, and no gigabytes."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    lengths = [100_000] + [10] * 40
+    owners, rng = np.repeat(np.arange(41), lengths), np.random.default_rng(0)
+    splits = np.array(["train"] * 21 + ["valid"] * 10 + ["test"] * 10)
+    table = {
+        "query": [f"q{one}" for one in owners],
+        "document": [f"d{row}" for row in range(len(owners))],
+        "label": (rng.random(len(owners)) < 0.1).astype(int),
+        "split": splits[owners],
+        "f0": rng.normal(size=len(owners)),
+        "f1": rng.normal(size=len(owners)),
+    }
+    parquet.write_table(pa.table(table), "table.parquet")
+    short = "-o training.epochs=2 -o scorer.hidden=[8]"
+    for words in (
+        "data import table.parquet --split-column split --out big.h5",
+        "simulate --data big.h5 -n 5000 --out log.h5 -o production.epochs=2",
+        f"train --data big.h5 --log log.h5 --no-skyline {short} --out run",
+        "evaluate run",
+        "rank run --data big.h5 --out ranks.csv",
+        "gate run --log log.h5 --data big.h5",
+        "report run --out page.html",
+    ):
+        done = command(*words.split())
+        assert done.exit_code in (0, 3), f"{words}: {done.stderr}"

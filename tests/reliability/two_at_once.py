@@ -9,7 +9,7 @@ from unittest import mock
 
 from cltr.files import claims
 from tests.reliability.content import content
-from tests.reliability.killing import COMMANDS, RARE, Killer
+from tests.reliability.killing import COMMANDS, RARE, Killer, world
 from tests.reliability.processes import Started
 
 REFUSED = ("another process", "there is a run already", "already; choose another")
@@ -26,6 +26,12 @@ class Pair(NamedTuple):
     @property
     def survived(self) -> bool:
         return self.outcome in ("refused", "writes nothing")
+
+
+def pairs() -> Iterator[Pair]:
+    """All of them, in a world of their own."""
+    with world() as killer:
+        yield from all_pairs(killer)
 
 
 def all_pairs(killer: Killer) -> Iterator[Pair]:
