@@ -39,8 +39,7 @@ def tables() -> dict[tuple[str, str], str]:
         ("safety.md", "tradeoff"): tradeoff.table(tradeoff.read(DOCS / "safety.csv")),
         ("variance.md", "variance"): variance.table(variance.read_rows()),
     }
-    if (DOCS / "training.csv").exists():
-        found["training.md", "training"] = training.table(training.read(DOCS / "training.csv"))
+    found["training.md", "training"] = training.table(training.read(DOCS / "training.csv"))
     found["benchmarks.md", "benchmarks"] = benchmarks()
     found["performance.md", "highlights"] = benchmarks(HIGHLIGHTS)
     return found

@@ -44,6 +44,21 @@ def test_every_table_of_the_page_is_what_its_results_give():
         assert fill_tables.filled(page) == page, "run: python docs/fill_tables.py"
 
 
+@pytest.mark.parametrize("figure", ["figure-2", "figure-4"])
+def test_the_page_says_which_statements_hold(figure):
+    """A row for each statement: what became of it in the paper's way, and in ours."""
+    page = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| (")]
+    begin = 0 if figure == "figure-2" else 3
+    for column, preset in enumerate(("paper", "cltr"), start=1):
+        name = f"{figure}-{preset}"
+        values = tomllib.loads((DOCS / "reproduction" / f"{name}.toml").read_text())
+        results = read_results(DOCS / "reproduction" / f"{name}.csv")
+        found = judge_statements(figure, Summary(Study.parse(values, owner=name), results))
+        said = [row[column].split(":")[0] for row in rows[begin : begin + len(found)]]
+        assert said == ["holds" if one.holds else "fails" for one in found]
+
+
 def run_again(name: str, data: str, folder: Path, *, interactions: int, seed: int) -> None:
     """Compute the cells of one number of interactions and seed; all numbers must be the page's."""
     if arithmetic() != COMMON:
