@@ -22,6 +22,8 @@ LONG_TAIL = 20.0
 """Deviations, by the middle half of the values, that only a long tail reaches."""
 SAMPLE = 200_000
 """Documents that are looked at; more would change nothing."""
+COLUMNS_AT_ONCE = 8
+"""Features that are fitted together: bounds memory."""
 PREFIX = "inputs/"
 Matrix = NDArray[np.float32]
 
@@ -85,8 +87,20 @@ class Standardization:
 
 def fit_standardization(features: Matrix) -> Standardization:
     """Fit to the features of training documents, ``[docs, features]``."""
-    step = max(1, len(features) // SAMPLE)
-    raw = np.asarray(features[::step], np.float64)
+    sample = np.asarray(features[:: max(1, len(features) // SAMPLE)])
+    n_features = sample.shape[1]
+    starts = range(0, max(n_features - COLUMNS_AT_ONCE, 0) + 1, COLUMNS_AT_ONCE)
+    # The last part has what is left besides: alone, a single column would be summed otherwise.
+    ends = [*starts[1:], n_features]
+    parts = [
+        _fit_columns(sample[:, first:last].astype(np.float64))
+        for first, last in zip(starts, ends, strict=True)
+    ]
+    return Standardization(*(np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)))
+
+
+def _fit_columns(raw: Floats) -> tuple[Booleans, Floats, Floats, Floats]:
+    """What the fields of :class:`Standardization` are for some features, ``[docs, some]``."""
     low, middle, high = np.quantile(raw, (0.25, 0.5, 0.75), axis=0)
     spread = np.maximum(high - low, np.abs(middle)) / 1.35
     reach = np.abs(raw - middle).max(0)
@@ -99,7 +113,7 @@ def fit_standardization(features: Matrix) -> Standardization:
     center, deviation = shaped.mean(0), shaped.std(0)
     # What rounding leaves of a feature that never varies is no deviation.
     constant = deviation <= 1e-7 * np.abs(center)
-    return Standardization(tailed, unit, center, np.where(constant, np.inf, deviation))
+    return tailed, unit, center, np.where(constant, np.inf, deviation)
 
 
 def _shaped(features: NDArray[np.floating], tailed: Booleans, unit: Floats) -> Floats:

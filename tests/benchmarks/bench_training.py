@@ -12,6 +12,7 @@ from cltr.plugins import registry
 from cltr.policies import Deterministic, PlackettLuce, sample_rankings
 from cltr.policies.exploring import explore_weights
 from cltr.policies.query_rankings import QueryRankings
+from cltr.training import standardize
 from cltr.training.optimum_ranker import Optimum
 from cltr.types import Floats
 from tests.benchmarks import textbook
@@ -45,6 +46,23 @@ def bench_step(contest, ranker, documents, scale):
     )
 
 
+@pytest.mark.parametrize("scale", [1.0, 6.0, 40.0])
+@pytest.mark.parametrize("top_k", [10, 20])
+@pytest.mark.parametrize("documents", [120, 1000])
+def bench_step_of_more_ranks(contest, documents, top_k, scale):
+    """What a metric of more ranks costs; docs/performance.md says why."""
+    queries = QUERIES[documents] // 2
+    problem = Problem(queries=queries, documents=documents, top_k=top_k, scale=scale)
+    contest(
+        "step, `exact`",
+        problem.train("exact"),
+        work=named(problem),
+        per=problem.queries,
+        rounds=5,
+        scorer_alone=problem.scorer_alone(),
+    )
+
+
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("documents", [120, 1000])
 def bench_omega_error(contest, documents, scale):
@@ -61,6 +79,24 @@ def bench_omega_error(contest, documents, scale):
         bar=1e-5,
     )
     assert error <= 1e-5
+
+
+def bench_standardization(contest, monkeypatch):
+    """Fitted to a few features at a time, beside all of them at once."""
+    features = Problem(queries=800).dataset.features
+
+    def at_once() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(standardize, "COLUMNS_AT_ONCE", 1000)
+            standardize.fit_standardization(features)
+
+    contest(
+        "standardisation, fit",
+        lambda: standardize.fit_standardization(features),
+        work=f"{len(features):,} documents, 136 features",
+        rounds=3,
+        all_features_at_once=at_once,
+    )
 
 
 @pytest.mark.parametrize("documents", [120, 10])

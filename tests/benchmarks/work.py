@@ -103,7 +103,8 @@ class Problem:
         found = registry().find("ranker", ranker)(**options)
         settings = TrainingOptions(learning_rate=1e-9, batch_queries=BATCH)
         loop = Trainer(self.estimator, found, self.ranks, settings)
-        return lambda: loop._epoch(self.model, self.split, 1, None)
+        share = loop.processes.share(self.split)
+        return lambda: loop._epoch(self.model, self.split, share, 1, None)
 
     def scorer_alone(self):
         """A function that runs the scorer forward and backward, batch by batch, and no more."""

@@ -92,3 +92,13 @@ def test_a_model_starts_at_production_itself(scorer):
     np.testing.assert_array_equal(model.scores(documents), other.scores(documents))
     with pytest.raises(DataError, match="production's scores"):
         model.scores(Documents.of(dataset))
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 7, 8, 9, 17, 26])
+def test_features_are_fitted_as_if_all_at_once(n_features, monkeypatch):
+    raw = np.random.default_rng(0).lognormal(0, 2, size=(6000, n_features)).astype(np.float32)
+    parts = fit_standardization(raw).state()
+    monkeypatch.setattr("cltr.training.standardize.COLUMNS_AT_ONCE", 1000)
+    whole = fit_standardization(raw).state()
+    for name, array in parts.items():
+        assert np.array_equal(array, whole[name]), name

@@ -84,7 +84,7 @@ class Inputs:
         return np.searchsorted(self._displayed, rows) if self._gathered else rows
 
     def __getitem__(self, places: Integers) -> Matrix:
-        found: Matrix = self._features[places]
+        found = np.take(self._features, places, axis=0)
         return found if self._gathered else standardise(found, self.moments)
 
 
@@ -125,8 +125,8 @@ class Examples:
         places = inputs.places(self.rows)
         for start in range(0, len(order), size):
             chosen = order[start : start + size]
-            targets = from_numpy(hits[chosen]), from_numpy(misses[chosen]), *columns
-            yield from_numpy(inputs[places[chosen]]), targets
+            targets = [from_numpy(np.take(one, chosen, axis=0)) for one in (hits, misses)]
+            yield from_numpy(inputs[places[chosen]]), (*targets, *columns)
 
 
 def _parts(n: int) -> Iterator[slice]:
