@@ -1,7 +1,7 @@
 """Models that give every document a score; torch is imported when one is built."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -15,6 +15,10 @@ from cltr.types import Booleans
 
 if TYPE_CHECKING:
     import torch
+
+
+WIDEST = 65_536
+"""Units of a hidden layer at most; more could not be held in memory."""
 
 
 def _some_features(setup: ModelSetup, scorer: Scorer) -> int:
@@ -35,7 +39,7 @@ class Mlp(TorchScorer):
     class Options(Options):
         """Its shape."""
 
-        hidden: tuple[int, ...] = Field(
+        hidden: tuple[Annotated[int, Field(ge=1, le=WIDEST)], ...] = Field(
             (150, 75), description="width of each hidden layer; wider layers fit more."
         )
 
