@@ -12,6 +12,7 @@ from typing import Any
 from cltr.api.shown import Shown
 from cltr.api.sources import FileName
 from cltr.errors import UsageError
+from cltr.files.claims import reserve
 from cltr.files.storage import finite, write_beside
 from cltr.report.page.document import page_of, write_page
 from cltr.report.page.subject import Subject, open_subject
@@ -130,4 +131,5 @@ def make_report(path: FileName, *, out: FileName | None = None) -> Path:
     target = usual if out is None else Path(out)
     if target.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {target}: the name of a page must end in .html")
-    return write_page(subject, target)
+    with reserve(target):
+        return write_page(subject, target)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from cltr.data import loading
-from cltr.files.storage import make_folder, write_beside
+from cltr.files.reserving import reserve_in
+from cltr.files.storage import write_beside
 from cltr.studies.clipping_figure import clipped_ratios, draw_clipping
 from cltr.studies.figures import published_curves
 from cltr.studies.plots import draw_study, save
@@ -50,11 +51,11 @@ def _data_name(study: Study) -> str:
 def clipping_figure(folder: Path, ranks: tuple[int, ...]) -> dict[str, Any]:
     """Figure 1: its numbers as a file, and its picture."""
     rows = clipped_ratios(ranks)
-    make_folder(folder)
     path = folder / "figure-1.csv"
-    with write_beside(path, wait=True) as temporary, temporary.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    pictures = save(draw_clipping(rows), folder, "figure-1")
+    with reserve_in(folder, path.name):
+        with write_beside(path) as temporary, temporary.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        pictures = save(draw_clipping(rows), folder, "figure-1")
     return {"rows": rows, "results": str(path), "pictures": [str(p) for p in pictures]}

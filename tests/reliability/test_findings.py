@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,18 @@ def test_r6_weights_that_are_not_finite_are_refused(run):
     arrays = read_arrays(path)
     write_arrays(path, {name: np.full_like(one, np.nan) for name, one in arrays.items()})
     assert "do not fit" in refused("evaluate", "run")
+
+
+@pytest.mark.parametrize("value", [None, "nan", [0.5], True])
+def test_r6_a_cell_without_a_number_is_not_done(here, value):
+    from cltr.errors import DataError
+    from cltr.studies.runner import _read
+
+    Path("cells").mkdir()
+    row = {"status": "done", "ndcg@5": value, "production_ndcg@5": 0.5}
+    Path("cells/key.json").write_text(json.dumps(row))
+    with pytest.raises(DataError, match="not a cell of a study"):
+        _read(here, "key")
 
 
 @pytest.mark.parametrize("change", [lambda a: a.astype("f8"), lambda a: a[None], lambda a: a[:0]])
@@ -160,12 +173,28 @@ def test_r7_odd_names_of_files_and_columns_are_read(here):
     assert done.exit_code == 0, done.stderr
 
 
+def test_r7_ids_that_are_not_utf_8_are_one_line(here):
+    rows = b"session,query,document,position,click\n" + b"s1,q1,d\xff\xfe,1,1\n" * 3
+    Path("clicks.csv").write_bytes(rows)
+    assert "clicks.csv" in refused("ingest", "clicks.csv", "--out", "x.h5")
+
+
 def test_r8_a_query_of_100_000_documents_works():
     n = 100_000
     lists = Lists.of_offsets(np.array([0, n]))
     scores = np.random.default_rng(0).normal(size=n)
     ranks = PlackettLuce().expected_ranks(scores, lists, np.arange(n))
     assert ranks.mean() == pytest.approx((n + 1) / 2, rel=1e-6)
+
+
+def test_r9_a_run_on_a_log_says_how_many_interactions_it_has(here):
+    log = command("simulate", "--data", "data.h5", "-n", "700", "--out", "log.h5")
+    assert log.exit_code == 0, log.stderr
+    done = command("train", "--data", "data.h5", "--log", "log.h5", *LITTLE[2:], "--out", "run")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(Path("run/result.json").read_text())["n_interactions"]
+    written = tomllib.loads(Path("run/run.toml").read_text())
+    assert written.get("interactions", told) == told
 
 
 @pytest.mark.parametrize(
