@@ -12,6 +12,8 @@ def test_the_page_has_the_counts_of_its_files():
 
 def test_counts_add_up():
     for name in ATTACKS:
+        if not (DOCS / f"reliability-{name}.json").exists():
+            continue
         known = json.loads((DOCS / f"reliability-{name}.json").read_text())
         assert known["tried"] == sum(sum(one.values()) for one in known["by"].values())
         assert known["tried"] == sum(known["commits"].values())
