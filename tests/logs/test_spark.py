@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import duckdb
 import pytest
@@ -13,8 +14,16 @@ if shutil.which("java") is None:
 
 from cltr.api.ingest import ingest, ingest_sql
 from cltr.errors import CltrError, DataError, UsageError
+from cltr.logs.portable.spark import PARTITIONS, _share_out
 from cltr.logs.remote_counts import counted_by_spark
-from tests.logs.portable_cases import expected, outcome, written
+from tests.logs.portable_cases import (
+    CASES,
+    REFUSED,
+    expected,
+    outcome,
+    without_example,
+    written,
+)
 
 SMALL = {
     "spark.ui.enabled": "false",
@@ -63,11 +72,28 @@ def on_spark(folder, name):
         return str(error)
 
 
-@pytest.mark.parametrize("name", ["mixed", "window", "grid"])
+QUICK = ("mixed", "window", "grid", "kept", "restarted", "days", "single", "events as rows")
+"""In every run of the tests: all problems at once, and every kind of column, split and window."""
+
+
+def cases(*, refused):
+    """The untidy logs; those that others cover are for make science."""
+    names = [name for name in CASES if (name in REFUSED) == refused]
+    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", cases(refused=False))
 def test_numbers_are_those_of_duckdb(spark, tmp_path, name):
-    """Every problem at once; windows and splits by time; grids."""
+    """To the last count, cleaning included."""
     del spark
     assert on_spark(tmp_path, name) == expected(tmp_path, name)
+
+
+@pytest.mark.parametrize("name", cases(refused=True))
+def test_refusals_are_those_of_duckdb(spark, tmp_path, name):
+    del spark
+    here, there = (without_example(run(tmp_path, name)) for run in (expected, on_spark))
+    assert there.split("); ")[0] == here.split("); ")[0]
 
 
 def test_contradictions_are_explained_as_by_duckdb(spark, tmp_path):
@@ -96,3 +122,24 @@ def test_printed_query_gives_what_ingest_reads(spark, tmp_path):
         ingest("nowhere", engine="spark", out=tmp_path / "no.h5")
     with pytest.raises(UsageError, match="--valid: cannot be used with --engine spark"):
         ingest("clicks", engine="spark", out=tmp_path / "no.h5", valid="clicks")
+
+
+@pytest.mark.parametrize(
+    ("master", "given", "expected"),
+    [
+        ("local[2]", {}, "8"),
+        ("local[2]", {PARTITIONS: "50"}, None),
+        ("spark://host:7077", {}, None),
+    ],
+)
+def test_a_machine_alone_cuts_tables_into_few_parts(master, given, expected):
+    """Spark's 200 parts are for clusters; a number that the user has set stays."""
+    settings = {}
+    context = SimpleNamespace(
+        master=master,
+        defaultParallelism=2,
+        getConf=lambda: SimpleNamespace(contains=lambda name: name in given),
+    )
+    session = SimpleNamespace(sparkContext=context, conf=SimpleNamespace(set=settings.__setitem__))
+    _share_out(session)
+    assert settings.get(PARTITIONS) == expected
