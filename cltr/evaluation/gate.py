@@ -60,7 +60,7 @@ class Gain:
         if self.error is None or self.query_error is None:
             return ""
         if self.error == self.query_error:
-            return f"standard error {self.error:.4f}, queries are independent; "
+            return f"standard error {self.error:.4f}; "
         return (
             f"standard error {self.error:.4f} for these queries, {self.query_error:.4f} for new "
             "queries; "
