@@ -129,6 +129,7 @@ def api_page() -> str:
 
 
 CONTRACTS = ("cltr.interfaces", "cltr.extensions", "cltr.options", "cltr.hookspecs")
+CONTRACTS += ("cltr.click_models", "cltr.component", "cltr.estimators")
 
 
 def _functions() -> set[str]:

@@ -9,6 +9,8 @@ from cltr import extensions, interfaces
 
 NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 """A component's name: it must be usable in options, lists, paths and study files."""
+CONTRACT_PAGES = (interfaces, extensions)
+"""Modules that name all contracts, wherever these are defined."""
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -31,7 +33,7 @@ def class_problem(component: type[Any], contract: type[interfaces.Component]) ->
 def _contract_methods(component: type[Any]) -> Iterator[tuple[str, Any]]:
     """Methods of all contracts that a class keeps: ``Fittable`` beside ``ClickModel``, say."""
     for contract in component.__mro__:
-        if contract.__module__ in (interfaces.__name__, extensions.__name__):
+        if any(getattr(page, contract.__name__, None) is contract for page in CONTRACT_PAGES):
             for method, expected in vars(contract).items():
                 if inspect.isfunction(expected) and not method.startswith("_"):
                     yield method, expected

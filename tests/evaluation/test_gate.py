@@ -74,10 +74,7 @@ def test_documents_that_nothing_is_known_about_are_told():
 def test_both_errors_are_told_where_they_differ():
     both = replace(UNSURE, query_error=0.2).sentence()
     assert "standard error 0.1000 for these queries, 0.2000 for new queries" in both
-    assert (
-        "standard error 0.1000; "
-        in replace(UNSURE, query_error=0.1).sentence()
-    )
+    assert "standard error 0.1000; " in replace(UNSURE, query_error=0.1).sentence()
     assert "standard error" not in UNSURE.sentence()
 
 

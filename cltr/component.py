@@ -1,0 +1,24 @@
+"""What all components share: a name that users type, and options that are checked."""
+
+from typing import Any, ClassVar
+
+from cltr.options import Options
+
+
+class Component:
+    """What all contracts share: a name that users type, and options that are checked."""
+
+    name: ClassVar[str]
+
+    class Options(Options):
+        """No options."""
+
+    options: Any
+    """Checked; a component with options of its own says ``options: "Mine.Options"``."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options = self.Options.parse(options, owner=self.name)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{key}={value!r}" for key, value in self.options)
+        return f"{type(self).__name__}({shown})"
