@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cltr.cli.common.candidates import candidate_options_with_log, save_options
-from cltr.cli.common.options import Share, shared, warn_about_plugins
+from cltr.cli.common.options import ShareWord, shared, warn_about_plugins
 
 
 @click.command(
@@ -35,7 +35,7 @@ Examples:
 )
 @click.option(
     "--blend-to-loss",
-    type=Share(),
+    type=ShareWord(),
     metavar="LOSS",
     help="Mix the run with production until NDCG can fall by at most this, whatever users find "
     "relevant: 0.02 or 2% for two points of 100.",

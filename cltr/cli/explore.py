@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import Share, log_options, shared, warn_about_plugins
+from cltr.cli.common.options import ShareWord, log_options, shared, warn_about_plugins
 
 
 @click.command(
@@ -22,7 +22,7 @@ documents that were shown, so exploring then changes their ranks and shows nothi
 @log_options()
 @click.option(
     "--max-loss",
-    type=Share(),
+    type=ShareWord(),
     default=0.01,
     metavar="LOSS",
     help="Largest acceptable loss of NDCG of any query in the worst case, whatever users find "

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cltr.cli.common.candidates import candidate_options, save_options
-from cltr.cli.common.options import Share, log_options, shared, warn_about_plugins
+from cltr.cli.common.options import ShareWord, log_options, shared, warn_about_plugins
 
 NOT_DEPLOYED = 3
 """Exit code of every verdict but deploy."""
@@ -30,7 +30,7 @@ The exit code is 0 for deploy and ship, and 3 for canary, hold, reject, stop and
 )
 @click.option(
     "--max-loss",
-    type=Share(),
+    type=ShareWord(),
     default=0.02,
     metavar="LOSS",
     help="Largest acceptable loss of NDCG in the worst case, whatever users find relevant: 0.02 or "

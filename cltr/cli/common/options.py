@@ -32,7 +32,7 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         return int(number)
 
 
-class Share(click.ParamType):  # type: ignore[type-arg]
+class ShareWord(click.ParamType):  # type: ignore[type-arg]
     """A number from 0 to 1, also written as a percentage."""
 
     name = "share"
