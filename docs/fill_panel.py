@@ -1,11 +1,16 @@
 """Write the tables of docs/panel.md from the results beside it: python docs/fill_panel.py.
 
+``python docs/fill_panel.py mq2008=reproduction/panel-mq2008`` first publishes what ``cltr reproduce
+panel`` wrote into a folder: study, results and picture.
+
 A table follows ``<!-- panel NAME -->`` (a line for each method) or ``<!-- panel NAME users -->`` (a
 row for each method and N, a column for each kind of users), where NAME is that of a study file and
 its results in docs/panel.
 """
 
 import re
+import shutil
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,5 +68,19 @@ def _gain(row: PanelRow | None) -> str:
     return "-" if row is None else f"{row.mean_gain:+.1%} ({row.worst_seed:+.1%})"
 
 
+def publish(name: str, folder: Path) -> None:
+    """Copy a finished panel beside the page.
+
+    Args:
+        name: of the data set on the page.
+        folder: that ``cltr reproduce panel`` wrote.
+    """
+    for file, suffix in (("study.toml", "toml"), ("results.csv", "csv"), ("panel.png", "png")):
+        shutil.copyfile(folder / file, FOLDER / f"{name}.{suffix}")
+
+
 if __name__ == "__main__":
+    for word in sys.argv[1:]:
+        chosen, _, source = word.partition("=")
+        publish(chosen, Path(source))
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
