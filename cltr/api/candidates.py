@@ -141,7 +141,8 @@ def gate(
         report: whether ``out`` writes the HTML report too.
     """
     options = {key: value for key, value in locals().items() if key not in NOT_REPEATED}
-    target = None if out is None else check_out(out)
+    inputs = (candidate, log, data, production, canary)
+    target = None if out is None else check_out(out, inputs)
     if not 0.0 <= max_loss <= 1.0:
         raise UsageError(f"max_loss is {max_loss}: it must lie between 0 and 1 (0.02: two points)")
     _check_choices(serve, clicks, confidence)

@@ -60,7 +60,8 @@ def evaluate(
         out: save the result as JSON here, and its HTML report beside it.
         report: whether ``out`` writes the HTML report too.
     """
-    target = None if out is None else check_out(out)
+    candidates = run if isinstance(run, list | tuple) else [run]
+    target = None if out is None else check_out(out, (*candidates, log, data, production))
     again: dict[str, Any] = {
         "blend_to_loss": blend_to_loss,
         "gain": gain,

@@ -3,7 +3,7 @@
 import json
 import shlex
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ from cltr.api.shown import Shown
 from cltr.api.sources import FileName
 from cltr.errors import UsageError
 from cltr.files.claims import reserve
-from cltr.files.storage import finite, write_beside
+from cltr.files.storage import finite, keep_inputs, write_beside
 from cltr.report.page.document import page_of, write_page
 from cltr.report.page.subject import Subject, open_subject
 
@@ -82,13 +82,19 @@ class Reported(Shown):
             write_page(subject, path.with_suffix(".html"))
 
 
-def check_out(out: FileName) -> Path:
-    """Where a result is to be saved, refused before any work if it cannot be."""
+def check_out(out: FileName, inputs: Iterable[Any] = ()) -> Path:
+    """Where a result is to be saved, refused before any work if it cannot be.
+
+    Args:
+        out: the file.
+        inputs: what is read; files among it are never written over.
+    """
     path = Path(out)
     if path.suffix.lower() != ".json":
         raise UsageError(f"--out {path}: the name of a result must end in .json")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"--out {path}: there is no folder {path.parent}")
+    keep_inputs(path, [Path(one) for one in inputs if isinstance(one, str | PathLike)])
     return path
 
 

@@ -209,3 +209,11 @@ def test_counts_alone_have_one_error(cltr, here):
     shown = " ".join(cltr("gate", "production", *JUDGING).stdout.split())
     assert "The log has counts only" in shown
     assert "for new queries" not in shown
+
+
+@pytest.mark.parametrize("verb", ["gate", "evaluate"])
+def test_a_candidate_is_not_written_over(refused, here, verb):
+    (here / "scores.json").write_text("[]")
+    words = [verb, "scores.json", "--log", "log.h5", "--out", "scores.json"]
+    line = "--out scores.json: is also an input; choose another file"
+    assert refused(*words, code=2) == line

@@ -6,13 +6,26 @@ import click
 
 from cltr.cli import cli
 
+CONVENTIONS = """\
+## Conventions
+
+- Results go to stdout, progress and notes to stderr. `--json` prints one object.
+- The exit code is 0 if all went well, 1 for an error, 2 for a wrong command line, and 3 for an
+  honest no: a verdict other than deploy or ship, or a log that does not support a use.
+- A file that `--out`, `--plot` or `--data-out` names is replaced when the new one is complete, and
+  a line on stderr says so first. Until then the old file stays as it is.
+- A folder that holds a run, a serving rule, shards or a package is never written over.
+  `cltr compare` and `cltr reproduce` continue in their folder, and `cltr fit` replaces its files.
+"""
+
 
 def help_page() -> str:
     """The page, in Markdown."""
     parts = [
         "# The command line\n\n"
         "Made from `--help` by `python -m cltr.cli.common.help_page > docs/cli.md`; "
-        "tested to be current.\n"
+        "tested to be current.\n",
+        CONVENTIONS,
     ]
     for path, text in _help_texts(cli, "cltr"):
         parts.append(f"## {path}\n\n```\n{text}\n```\n")
