@@ -1,4 +1,4 @@
-"""Run the defaults on simulated users, and write docs/defaults.csv and docs/defaults.md.
+"""Run the defaults on simulated users, and write docs/defaults.csv and its pages.
 
     python -m tests.safety_tables --seeds 20
 
@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 
 from tests.safety_tables.cells import DR, LOG, RUN, Cell, run_cell
-from tests.safety_tables.page import PAGE, TABLE, filled
+from tests.safety_tables.page import PAGES, TABLE, filled
 from tests.safety_tables.picture import draw
 from tests.safety_tables.record import append_folds, pool, read_folds
 from tests.safety_tables.worlds import WORLDS
@@ -61,7 +61,8 @@ def main() -> None:
         verdicts = ",".join(sorted({fold.verdict for fold in folds}))
         sys.stderr.write(f"{cell.key}: {gain:+.1%}, {verdicts}, {spent:.0f} s\n")
     finished = read_folds(TABLE)
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), finished), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8"), finished), encoding="utf-8")
     draw({cell: pool(folds) for cell, folds in finished.items()})
 
 

@@ -1,4 +1,4 @@
-"""Fill the tables of docs/defaults.md from the finished runs in docs/defaults.csv.
+"""Fill the tables of docs/defaults.md and defaults-tables.md from the runs in docs/defaults.csv.
 
 A table follows ``<!-- defaults NAME -->`` and is written anew.
 """
@@ -13,7 +13,8 @@ from tests.safety_tables.cells import DR, LOG, RUN, Cell, Fold
 from tests.safety_tables.record import Pooled, pool
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE, TABLE = DOCS / "defaults.md", DOCS / "defaults.csv"
+PAGES = DOCS / "defaults.md", DOCS / "defaults-tables.md"
+TABLE = DOCS / "defaults.csv"
 MARK = re.compile(r"(<!-- defaults (\S+) -->\n)(?:\n?(?:\|.*\n)+)?")
 MUCH = -0.02
 """A loss of more than 2 % counts."""
@@ -23,7 +24,11 @@ Runs = Mapping[Cell, Pooled]
 def filled(page: str, done: Mapping[Cell, Sequence[Fold]]) -> str:
     """The page with the tables of the finished runs."""
     runs = {cell: pool(folds) for cell, folds in done.items()}
-    tables: dict[str, Callable[[Runs], list[list[str]]]] = {"kept": _kept, "users": _users}
+    tables: dict[str, Callable[[Runs], list[list[str]]]] = {
+        "kept": _kept,
+        "pooled": _users_of_all_sets,
+        "users": _users_by_set,
+    }
     return MARK.sub(lambda mark: mark[1] + "\n" + _markdown(tables[mark[2]](runs)), page)
 
 
@@ -44,6 +49,9 @@ def _kept(runs: Runs) -> list[list[str]]:
             pairs.setdefault((cell.world, cell.interactions), []).append((found, runs[rival]))
     for (world, size), each in sorted(pairs.items()):
         lines.append([world, f"{size:,}", str(len(each)), *_shares(each)])
+    for size in sorted({size for _, size in pairs}):
+        each = [pair for (_, other), found in pairs.items() if other == size for pair in found]
+        lines.append(["all", f"{size:,}", str(len(each)), *_shares(each)])
     everything = [pair for each in pairs.values() for pair in each]
     if everything:
         lines.append(["all", "all", str(len(everything)), *_shares(everything)])
@@ -67,24 +75,37 @@ def lower_share(own: np.ndarray, rival: np.ndarray, *, draws: int = 4000, seed: 
     return float(np.quantile(own[chosen].sum(1) / rival[chosen].sum(1), 0.1))
 
 
-def _users(runs: Runs) -> list[list[str]]:
-    head = ["users", "click model", "data", "N", "seeds", "mean gain", "worst seed"]
-    lines = [[*head, "seeds below -2 %", "share of DR's gain", "runs that stayed"]]
-    groups: dict[tuple[str, str, str, int], list[Pooled]] = {}
-    for cell, found in runs.items():
-        if cell.way != DR:
-            key = (cell.users, cell.way, cell.world, cell.interactions)
-            groups.setdefault(key, []).append(found)
+HEAD = ["users", "click model", "data", "N", "seeds", "mean gain", "worst seed"]
+HEAD += ["seeds below -2 %", "share of DR's gain", "runs that stayed"]
+
+
+def _users_by_set(runs: Runs) -> list[list[str]]:
     reference = _dr_gains(runs)
-    for (users, way, world, size), each in sorted(groups.items()):
-        dr = reference.get((world, size))
-        lines.append(_user_row(users, way, world, size, each, dr))
-    for (users, way, size), worlds in _pooled(groups).items():
+    rows = [
+        _user_row(users, way, world, size, each, reference.get((world, size)))
+        for (users, way, world, size), each in sorted(_groups(runs).items())
+    ]
+    return [HEAD, *rows]
+
+
+def _users_of_all_sets(runs: Runs) -> list[list[str]]:
+    lines, reference = [HEAD], _dr_gains(runs)
+    for (users, way, size), worlds in _pooled(_groups(runs)).items():
         if len(worlds) > 1 and all((world, size) in reference for world in worlds):
             each = [one for found in worlds.values() for one in found]
             dr = np.mean([reference[world, size] for world in worlds for _ in worlds[world]])
             lines.append(_user_row(users, way, "all", size, each, float(dr)))
     return lines
+
+
+def _groups(runs: Runs) -> dict[tuple[str, str, str, int], list[Pooled]]:
+    """Runs of the default by users, click model, data and size."""
+    found: dict[tuple[str, str, str, int], list[Pooled]] = {}
+    for cell, one in runs.items():
+        if cell.way != DR:
+            key = (cell.users, cell.way, cell.world, cell.interactions)
+            found.setdefault(key, []).append(one)
+    return found
 
 
 def _pooled(
@@ -110,15 +131,15 @@ def _user_row(
         f"{gains.mean():+.1%}",
         f"{gains.min():+.1%}",
         str(int((gains < MUCH).sum())),
-        f"{gains.mean() / dr:.0%}" if dr else "",
+        f"{np.mean([one.points for one in each]) / dr:.0%}" if dr else "",
         f"{np.mean([one.stayed for one in each]):.0%}",
     ]
 
 
 def _dr_gains(runs: Runs) -> dict[tuple[str, int], float]:
-    """Mean gain of plain DR with users as assumed, by data set and size."""
+    """Mean NDCG@5 gained by plain DR with users as assumed, by data set and size."""
     found: dict[tuple[str, int], list[float]] = {}
     for cell, one in runs.items():
         if cell.way == DR:
-            found.setdefault((cell.world, cell.interactions), []).append(one.gain)
-    return {key: float(np.mean(gains)) for key, gains in found.items()}
+            found.setdefault((cell.world, cell.interactions), []).append(one.points)
+    return {key: float(np.mean(points)) for key, points in found.items()}
