@@ -12,6 +12,7 @@ from cltr.api.sources import DataLike, FileName, LogLike, file_of, named_data
 from cltr.clicks.fit_data import open_fit_data_of
 from cltr.clicks.intervals import Spread
 from cltr.clicks.model_comparison import Outputs, fit_models
+from cltr.clicks.plots import check_picture
 from cltr.errors import UsageError
 from cltr.experiment.models_to_fit import choose_models
 from cltr.files.claims import reserve
@@ -53,6 +54,8 @@ def fit(
         progress: show bars; by default in a terminal.
     """
     path = file_of(log)
+    if plot is not None:
+        check_picture(Path(plot))
     folder = Path(out) if out is not None else Path(f"{path.stem if path else 'log'}-models")
     if path is None:
         path = _kept(log, folder, data=data, progress=progress)

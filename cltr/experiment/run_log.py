@@ -51,7 +51,9 @@ def fit_to_log(config: RunConfig) -> RunConfig:
     shown, alone = shape_of(Path(config.log))
     asked = config.model_fields_set
     fitting: dict[str, Any] = {}
-    if "top_k" not in asked:
+    if "top_k" in asked:
+        _check_shown(config.top_k, shown)
+    else:
         fitting["top_k"] = _known_ranks(compose(config).click_model, min(shown, USUAL_RANKS))
     if alone and "scorer" not in asked:
         fitting["scorer"] = Choice(name=TableScorer.name)
@@ -219,14 +221,17 @@ def _assumed(click_model: ClickModel, part: ClickStatistics, path: Path) -> str:
     )
 
 
+def _check_shown(top_k: int, shown: int) -> None:
+    if shown < top_k:
+        raise UsageError(
+            f"--top-k is {top_k}, but the log shows {shown} ranks; use --top-k {shown} or less"
+        )
+
+
 def cut_clicks(clicks: Mapping[str, ClickStatistics], top_k: int) -> dict[str, ClickStatistics]:
     """The ranks that the run is about; what was shown below them counts as not shown."""
     for split, part in clicks.items():
-        if part.top_k < top_k:
-            raise UsageError(
-                f"--top-k is {top_k}, but the log shows {part.top_k} ranks; "
-                f"use --top-k {part.top_k} or less"
-            )
+        _check_shown(top_k, part.top_k)
         if part.n_interactions == 0 and split in LOGGED_SPLITS:
             raise DataError(f"the log has no interactions on the {split} queries")
     kept = slice(top_k)

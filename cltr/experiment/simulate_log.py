@@ -1,6 +1,7 @@
 """A production ranker and its users' clicks, into a log file."""
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 
 from cltr.clicks.simulation import simulate_sessions
 from cltr.data import loading
+from cltr.errors import UnsupportedError
 from cltr.experiment.components import Components
 from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
@@ -38,6 +40,8 @@ def simulate(
     began = time.perf_counter()
     components = Components(config)
     users = components.users
+    with suppress(UnsupportedError):  # a model that is not affine has values for all ranks
+        users.affine(config.top_k)
     dataset = loading.load_dataset(dataset or config.data)
     experiment = Experiment.simulated(
         config, dataset=dataset, components=components, progress=progress

@@ -57,6 +57,29 @@ def wait_for(folder: Path, name: str) -> None:
     time.sleep(0.5)
 
 
+LOST = """
+import os, signal, time
+from cltr.cli.common import interrupts
+class Gone:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(1000): pass
+with interrupts.end_on_signals():
+    Gone()
+    time.sleep(60)
+"""
+
+
+def test_a_signal_that_comes_while_an_object_is_removed_is_one_line():
+    """Python drops what is raised there."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOST], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 128 + signal.SIGTERM
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("Error: interrupted; ")
+
+
 def test_an_interrupted_run_says_how_to_resume(tmp_path):
     words = [*COMMANDS["train"]]
     process = subprocess.Popen(

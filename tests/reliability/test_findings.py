@@ -239,11 +239,24 @@ class _Log:
         "gate production --log log.h5 --data data.h5 --out data.h5/x.json",
         "evaluate production nofile.csv --log log.h5 --data data.h5",
         "explore --log log.h5 --data data.h5 --out data.h5/x",
+        "train --log small.h5 --data data.h5 --top-k 9",
+        "simulate --data data.h5 --top-k 99 --out x.h5",
+        "fit --log small.h5 --data data.h5 --plot x.odd",
+        "train --data data.h5 -o scorer.hidden=[1000000000]",
     ],
 )
 def test_r9_what_cannot_work_is_refused_before_the_log_is_made_ready(here, monkeypatch, words):
     Path("odd.csv").write_text("a,b\n1,2\n")
-    for place in ("cltr.api.candidates.open_judged_log", "cltr.api.explore.open_log"):
+    if "small.h5" in words:
+        done = command("simulate", "--data", "data.h5", "-n", "50", "--out", "small.h5")
+        assert done.exit_code == 0, done.stderr
+    for place in (
+        "cltr.api.candidates.open_judged_log",
+        "cltr.api.explore.open_log",
+        "cltr.experiment.experiment.Experiment.simulated",
+        "cltr.experiment.train_run.open_run_log",
+        "cltr.api.fit.open_fit_data_of",
+    ):
         monkeypatch.setattr(place, lambda *given, **named: pytest.fail("the work has begun"))
     refused(*words.split())
 

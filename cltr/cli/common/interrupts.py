@@ -7,6 +7,7 @@ ends the process if it does not: its partial files and its worker processes go w
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,11 +47,13 @@ def end_on_signals() -> Iterator[None]:
     for number in SIGNALS:
         signal.signal(number, _handle)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    sys.unraisablehook = _tell_unless_interrupted
     threading.Thread(target=_listen, args=(heard,), daemon=True).start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(-1)
+        sys.unraisablehook = sys.__unraisablehook__
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
 
@@ -59,6 +62,15 @@ def _handle(number: int, frame: Any) -> NoReturn:
     del frame
     _note(number)
     raise KeyboardInterrupt
+
+
+def _tell_unless_interrupted(lost: "sys.UnraisableHookArgs") -> None:
+    """Python drops an interruption that comes while it removes an object, and shows a traceback.
+
+    The thread that heard of the signal ends the process nevertheless.
+    """
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
 
 
 def _note(number: int) -> None:
