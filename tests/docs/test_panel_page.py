@@ -50,3 +50,16 @@ def test_no_run_loses_more_than_its_certificate(name):
         if cell["method"] == "budget 2 %":
             assert cell["train_worst_ndcg_loss"] <= 0.02 + 1e-9
             assert cell["worst_ndcg_loss_of_a_query"] <= 0.02 + 1e-9
+
+
+def test_a_finished_panel_is_published(fill_panel, tmp_path, monkeypatch):
+    monkeypatch.setattr(fill_panel, "FOLDER", tmp_path)
+    names = {"study.toml": "new.toml", "results.csv": "new.csv", "panel.png": "new.png"}
+    made = tmp_path / "panel-new"
+    made.mkdir()
+    for name in names:
+        (made / name).write_text(name)
+    fill_panel.publish("new", made)
+    assert {path.name: path.read_text() for path in tmp_path.glob("new.*")} == {
+        published: name for name, published in names.items()
+    }
