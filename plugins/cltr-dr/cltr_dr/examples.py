@@ -141,7 +141,8 @@ def _moments(features: Matrix, rows: Integers) -> Moments:
         total += features[rows[part]].sum(0, dtype=np.float64)
     mean = total / n
     for part in _parts(len(rows)):
-        squares += ((features[rows[part]] - mean) ** 2).sum(0)
+        centred = features[rows[part]] - mean
+        squares += np.square(centred, out=centred).sum(0)
     scale = np.sqrt(squares / n)
     constant = scale <= 1e-6 * np.abs(mean)
     return Moments(mean.astype(np.float32), np.where(constant, 1.0, scale).astype(np.float32))

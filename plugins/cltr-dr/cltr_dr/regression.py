@@ -16,7 +16,7 @@ from pydantic import Field
 from cltr.options import Options
 from cltr.training.adam import Adam
 from cltr.training.cache_blocks import cache_blocks
-from cltr.types import Affine, ClickData, Floats
+from cltr.types import Affine, ClickData, Floats, Integers
 from cltr_dr.examples import (
     ROWS_AT_ONCE,
     Counts,
@@ -114,13 +114,23 @@ def fit_regression(
     clicks on these lists are predicted.
     """
     rng = np.random.default_rng(seed)
-    kept, held = Counts.displayed(data.statistics).split(options.held_out, rng)
-    examples = [Examples.of(data, affine, options.loss, counts) for counts in (kept, held)]
-    inputs = Inputs(with_a_column(data.dataset.features), kept.rows, examples[0].rows)
-    prior = _overall(kept, affine, data.dataset.n_documents)
+    displayed, kept, held, prior = _examples(data, affine, options, rng)
+    inputs = Inputs(with_a_column(data.dataset.features), displayed, kept.rows)
     with _one_thread() as others:
         fit = _Fit(options, inputs, seed=seed, rng=rng, judge_aside=others)
-        return fit.run(*examples, prior=prior)
+        return fit.run(kept, held, prior=prior)
+
+
+def _examples(
+    data: ClickData, affine: Affine, options: RegressionOptions, rng: np.random.Generator
+) -> tuple[Integers, Examples, Examples, float]:
+    """Displayed rows, what to fit to, what to judge by, and where to start.
+
+    The counts that they are made of are gone when the fit begins.
+    """
+    kept, held = Counts.displayed(data.statistics).split(options.held_out, rng)
+    to_fit, to_judge = (Examples.of(data, affine, options.loss, one) for one in (kept, held))
+    return kept.rows, to_fit, to_judge, _overall(kept, affine, data.dataset.n_documents)
 
 
 @contextmanager
