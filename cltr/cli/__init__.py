@@ -186,9 +186,11 @@ def _fail_interrupted() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    from cltr.files.launched import speaks
+    from cltr.files.launched import launched, speaks
     from cltr.report.visible import visible
 
+    if launched() > 1:  # torchrun ends this process too, and should not while it speaks
+        interrupts.ignore_signals()
     if speaks():
         click.echo(f"Error: {visible(message)}", err=True)
     sys.exit(code)

@@ -5,6 +5,8 @@ from datetime import timedelta
 
 PATIENCE = timedelta(seconds=5)
 """How long to wait for the launcher's store."""
+LOST = "another process of this run was lost, or torchrun was stopped"
+"""What a process knows whose connection breaks, or that torchrun ends."""
 
 
 def launched() -> int:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cltr.errors import CltrError, UnsupportedError
 from cltr.files.claims import PARTIAL, hidden_folder
-from cltr.files.launched import launched
+from cltr.files.launched import LOST, launched
 from cltr.files.resuming import how_to_resume, start_with
 from cltr.models import Model
 from cltr.training.adam import Adam
@@ -230,7 +230,7 @@ def _lost() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise ProcessesError(f"another process of this run was lost; {how_to_resume()}") from error
+        raise ProcessesError(f"{LOST}; {how_to_resume()}") from error
 
 
 @contextmanager

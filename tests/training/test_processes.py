@@ -11,6 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from cltr.cli import cli
+from cltr.cli.common import interrupts
 from cltr.documents import ModelSetup
 from cltr.files import launched
 from cltr.objectives.plain import Plain
@@ -170,7 +171,7 @@ def test_a_killed_process_ends_all_and_the_run_resumes_to_the_same_bits(together
     done = torchrun("train", *flags, cwd=together, kill=f"{rank}:2")
     assert done.returncode != 0
     how = f"torchrun --nproc-per-node 2 -m cltr train --resume {out}"
-    assert said(done) == [f"Error: another process of this run was lost; to resume: {how}"]
+    assert said(done) == [f"Error: {launched.LOST}; to resume: {how}"]
     assert (together / out / "checkpoint" / "state.json").exists()
     again = torchrun("train", "--resume", out, cwd=together)
     assert again.returncode == 0, again.stderr
@@ -194,6 +195,7 @@ def of_two(monkeypatch):
     for name, value in values.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(launched, "PATIENCE", launched.PATIENCE / 100)
+    monkeypatch.setattr(interrupts, "SIGNALS", ())  # those of this process stay as they are
 
 
 @pytest.mark.parametrize("words", [["evaluate", "run"], ["data", "info", "demo"], []])

@@ -31,9 +31,17 @@ def interrupted() -> bool:
 
 def message() -> str:
     """One line for the user."""
+    from cltr.files.launched import LOST, launched
     from cltr.files.resuming import how_to_resume
 
-    return f"interrupted; {how_to_resume()}"
+    ended = LOST if launched() > 1 and _received == signal.SIGTERM else "interrupted"
+    return f"{ended}; {how_to_resume()}"
+
+
+def ignore_signals() -> None:
+    """Go on whatever comes, to the end of a process that is about to say why it ends."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
