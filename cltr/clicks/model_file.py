@@ -100,8 +100,8 @@ def load_click_model(path: Path) -> ClickModel:
         strength=header.strength,
         convergence=Convergence(arrays["objective"], header.converged, header.notes),
         networks=_unflatten(path, "networks", arrays["networks"], header.networks),
-        query_ids=_decode(arrays.get("query_ids")),
-        document_ids=_decode(arrays.get("document_ids")),
+        query_ids=_decode(path, arrays.get("query_ids")),
+        document_ids=_decode(path, arrays.get("document_ids")),
         compared=arrays.get("compared"),
         covariance=arrays.get("covariance"),
     )
@@ -145,5 +145,8 @@ def _encode(ids: NDArray[Any]) -> NDArray[np.bytes_]:
     return np.char.encode(ids.astype(str), "utf-8")
 
 
-def _decode(ids: NDArray[np.bytes_] | None) -> NDArray[np.str_] | None:
-    return None if ids is None else np.char.decode(ids, "utf-8")
+def _decode(path: Path, ids: NDArray[np.bytes_] | None) -> NDArray[np.str_] | None:
+    try:
+        return None if ids is None else np.char.decode(ids, "utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: has ids that are not UTF-8; fit it again") from error

@@ -51,6 +51,16 @@ def write_attributes(file: h5py.File, **values: str | float | bool) -> None:
 
 def read_attribute(file: h5py.File, name: str, *, path: Path | str) -> Any:
     """An attribute as text, a number or whatever else it holds; it must be there."""
+    try:
+        return _read(file, name, path)
+    except (RuntimeError, OSError, ValueError, TypeError, KeyError) as error:
+        # h5py complains of damage in many ways
+        raise DataError(
+            f"{path}: attribute '{name}' cannot be read; write the file again"
+        ) from error
+
+
+def _read(file: h5py.File, name: str, path: Path | str) -> Any:
     stored = file.attrs.get_id(name)
     if stored.get_storage_size() > LONGEST_TEXT:
         raise DataError(f"{path}: attribute '{name}' is longer than {LONGEST_TEXT >> 20} MB")

@@ -280,7 +280,7 @@ def _bad_json_line(path: Path) -> int:
         for number, line in enumerate(stream, start=1):
             try:
                 json.loads(line or b"0")
-            except ValueError:
+            except (ValueError, RecursionError):  # or nested too deeply
                 if line.strip():
                     return number
     return 0

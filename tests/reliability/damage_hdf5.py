@@ -40,7 +40,7 @@ def _retype(rng: Random, file: h5py.File) -> None:
     name = rng.choice(_members(file))
     kind = rng.choice(("f2", "f4", "f8", ">f8", "i1", "i4", "i8", "u1", "u4", "u8", "?", "S3"))
     values = file[name][...]
-    if values.dtype.kind == "S":
+    if values.dtype.kind in "SVO":
         values = np.arange(values.size).reshape(values.shape)
     with np.errstate(all="ignore"):
         _replace(file, name, values.astype(kind))

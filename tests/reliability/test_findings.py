@@ -179,6 +179,32 @@ def test_r7_ids_that_are_not_utf_8_are_one_line(here):
     assert "clicks.csv" in refused("ingest", "clicks.csv", "--out", "x.h5")
 
 
+def test_r7_json_lines_that_are_nested_deeply_are_one_line(here):
+    good = '{"session": "s", "query": "q", "document": "d", "position": 1, "click": 1}\n'
+    Path("clicks.jsonl").write_text(good + "[" * 3000 + "\n")
+    assert "clicks.jsonl" in refused("ingest", "clicks.jsonl", "--out", "x.h5")
+
+
+def test_r7_ids_of_a_click_model_that_are_not_utf_8_are_one_line(here):
+    from cltr.clicks.model_file import _decode
+    from cltr.errors import DataError
+
+    with pytest.raises(DataError, match=r"m\.h5: has ids that are not UTF-8; fit it again"):
+        _decode(Path("m.h5"), np.array([b"\xff\xfe"]))
+
+
+def test_r7_an_attribute_that_hdf5_cannot_size_is_one_line(here):
+    import h5py
+
+    from cltr.errors import DataError
+    from cltr.files.attributes import read_attribute
+
+    with h5py.File("empty.h5", "w") as file:
+        file.attrs["odd"] = h5py.Empty("f8")
+        with pytest.raises(DataError, match=r"empty\.h5: attribute 'odd'"):
+            read_attribute(file, "odd", path="empty.h5")
+
+
 def test_r8_a_query_of_100_000_documents_works():
     n = 100_000
     lists = Lists.of_offsets(np.array([0, n]))
