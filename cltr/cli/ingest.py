@@ -175,7 +175,7 @@ Examples:
 @click.option(
     "--sessions",
     is_flag=True,
-    help="Also store each interaction, not only counts per document and rank.",
+    help="Also store each interaction (a ranking that was shown, and its clicks), not only counts.",
 )
 @click.option(
     "--engine",

@@ -24,7 +24,7 @@ Examples:
 @click.option(
     "--sessions",
     is_flag=True,
-    help="Also store each interaction, not only counts per document and rank.",
+    help="Also store each interaction (a ranking that was shown, and its clicks), not only counts.",
 )
 @out_file(help="Log file to write (.h5).", required=True)
 @shared

@@ -99,7 +99,9 @@ class Inputs:
         if fitted["name"] not in NORMALIZATIONS:
             raise ValueError(f"no normalisation is named {fitted['name']!r}")
         if len(center) not in (0, n) or len(scale) != len(center) or len(names) not in (0, n):
-            raise ValueError(f"names, centres and deviations are not those of {n} features")
+            raise ValueError(
+                f"{n} features have {len(names)} names, {len(center)} centres, {len(scale)} scales"
+            )
         return cls(
             n_features=n,
             n_documents=int(values["n_documents"]),
@@ -187,7 +189,10 @@ def read_inputs(folder: RunFolder) -> Inputs:
     try:
         return Inputs.parse(values)
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{place}: does not say what the model needs: {error}") from error
+        raise DataError(
+            f"{place}: not a description of a model's inputs as cltr writes it ({error}); copy the "
+            "run folder again, or train again"
+        ) from error
 
 
 def read_sample(folder: RunFolder) -> Sample:

@@ -90,8 +90,8 @@ def _loggers(tally: Tally) -> list[str]:
         )
     if len(names) > MOST_LOGGERS:
         raise DataError(
-            f"{where}: there are {len(names):,} loggers, such as '{names[0]}'; expected the name "
-            "of the policy that served a row"
+            f"{where}: the logger column has {len(names):,} different values, such as "
+            f"'{names[0]}'; expected the name of the policy that served a row, so only a few"
         )
     several = "GROUP BY key HAVING min(logger) <> max(logger)"
     mixed = (

@@ -50,7 +50,9 @@ class ServedReader(LogReader):
                 (records if "shown" in types else clicks).append(_checked(table, types, path))
             if not records or not clicks:
                 what = "records of requests" if not records else "clicks (request, document)"
-                raise DataError(f"{paths[0]}: there are no {what} among the files")
+                raise DataError(
+                    f"{paths[0]}: no file has {what}; give the files of requests and of clicks"
+                )
             whole = " UNION ALL BY NAME ".join(records)
             table = f"{RECORDS}_{len(record_tables(connection))}"
             connection.execute(f"CREATE TABLE {table} AS {whole}")

@@ -42,7 +42,10 @@ def explore_weights(
         array([0.9 , 0.05, 0.05])
     """
     if not 0 < max_loss <= 1:
-        raise OptionError(f"a worst-case loss of {max_loss} must lie in (0, 1]")
+        raise OptionError(
+            f"the worst-case loss is {max_loss}; expected a number above 0 and at most 1, such as "
+            "0.01 for one point of NDCG"
+        )
     limit = max_loss * (1 - MARGIN)
     order = np.lexsort((-production, lists.owners))
     falling = _Falling(production[order], lists, rank_weights)

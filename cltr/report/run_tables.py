@@ -109,8 +109,8 @@ def _gap(result: Mapping[str, Any]) -> Iterator[Text]:
     closed = gap_closed(result)
     if closed is not None:
         yield Text(
-            f"The new policy closes {closed:.0%} of the gap between production and a ranker "
-            "trained on true labels."
+            f"In NDCG@{result['top_k']} on test queries the new policy closes {closed:.0%} of the "
+            "gap between production and a ranker trained on true labels."
             if closed >= 0
             else "The new policy is worse than production.",
             style="dim",
@@ -256,8 +256,8 @@ def _certificate_notes(result: Mapping[str, Any]) -> Iterator[Text]:
         )
         if one["documents_outside"] is not None:
             yield Text(
-                f"{SPLITS_IN_WORDS[split]}: {one['documents_outside']:.1%} of the documents moved "
-                "further than the clip allows.",
+                f"{SPLITS_IN_WORDS[split]}: {one['documents_outside']:.1%} of the documents have a "
+                "weight outside of the clip's band around production's weight.",
                 style="dim",
             )
     if result.get("certificate_confirmed"):

@@ -139,7 +139,10 @@ class Study(Options):
         del context
         for name in (SKYLINE, PRODUCTION):
             if name in self.methods:
-                raise UsageError(f"a method cannot be named '{name}': it is in every comparison")
+                raise UsageError(
+                    f"a method cannot be named '{name}': every comparison has a row of that name; "
+                    "choose another"
+                )
         if not all(name.strip() for name in self.methods):
             raise UsageError("a method needs a name, such as 'careful: prpo estimator.clip=0.5'")
         self._refuse_grid()

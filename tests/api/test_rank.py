@@ -239,7 +239,7 @@ def test_requests_for_unknown_queries_or_twice_are_refused():
         run.rank(requests={"id": ["1"], "query": ["q0"]})
     with pytest.raises(DataError, match="query 'nowhere', which has no documents"):
         run.rank(requests={"request": ["1"], "query": ["nowhere"]})
-    with pytest.raises(DataError, match="request '1' comes twice"):
+    with pytest.raises(DataError, match="request '1' appears twice"):
         run.rank(requests={"request": ["1", "1"], "query": ["q0", "q0"]})
 
 
@@ -277,7 +277,7 @@ def test_a_newer_or_damaged_folder_says_so(here):
     with pytest.raises(DataError, match="has version 2, newer than 1; upgrade cltr"):
         cltr.rank("run")
     path.write_text(json.dumps({**values, "feature_names": ["one"]}))
-    with pytest.raises(DataError, match="does not say what the model needs"):
+    with pytest.raises(DataError, match="not a description of a model's inputs"):
         cltr.rank("run")
 
 

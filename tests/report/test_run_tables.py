@@ -73,7 +73,7 @@ def test_rivals_stand_side_by_side():
     assert row(text, "production")[:2] == ["0.5000", "0.4000"]
     assert row(text, "new policy") == ["0.6000", "0.4500", "+0.1000 (+20.0%)"]
     assert row(text, "trained on true labels") == ["0.7500", "0.8000", "+0.2500 (+50.0%)"]
-    assert "The new policy closes 40% of the gap between production and a ranker" in text
+    assert "the new policy closes 40% of the gap between production and a ranker" in text
 
 
 def test_the_worst_case_is_shown_for_both_splits_in_points_of_the_metric():
@@ -86,7 +86,7 @@ def test_the_worst_case_is_shown_for_both_splits_in_points_of_the_metric():
     flat = " ".join(text.split())
     assert "test queries: each query counts once; how often production shows" in flat
     assert "the most demoted document keeps 25 % of its exposure" in flat
-    assert "8.9% of the documents moved further than the clip allows" in flat
+    assert "8.9% of the documents have a weight outside of the clip's band" in flat
     assert "The clip stopped learning for 1.7% of the rewarded documents" in flat
 
 

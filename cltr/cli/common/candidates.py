@@ -28,7 +28,7 @@ def save_options(command: Command) -> Command:
     )(command)
     return out_file(
         metavar="FILE.json",
-        help="Save the result as JSON, and an HTML page beside it.  [nothing is saved]",
+        help="Save the result as JSON, and as an HTML page of the same name.  [nothing is saved]",
     )(command)
 
 

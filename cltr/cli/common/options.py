@@ -251,7 +251,7 @@ _RUN_OPTIONS = (
     click.option(
         "--users",
         metavar="NAME",
-        help="Click model of the simulated users.  [that of --click-model]",
+        help="Without a log: how simulated users click, a click model.  [that of --click-model]",
     ),
     click.option("--scorer", metavar="NAME", help="Kind of model that scores documents.  [mlp]"),
     click.option(
