@@ -129,7 +129,7 @@ def _judged(killer: Killer, fault: str, name: str, folder: Path, ended: Ended) -
 def _on_disk(killer: Killer, fault: str, name: str, free: int | None) -> Broken:
     """Run a command on a disk of its own."""
     killer.usual(name)
-    place = Path(tempfile.mkdtemp(prefix="cltr-disk-"))
+    place = killer.fresh()  # the same path as usual: runs say where their files lie
     words = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "none", str(place)]
     subprocess.run(words, check=True)
     try:
@@ -141,7 +141,6 @@ def _on_disk(killer: Killer, fault: str, name: str, free: int | None) -> Broken:
         return _judged(killer, fault, name, place, killer.run(killer.words(name), place))
     finally:
         subprocess.run(["umount", str(place)], check=True)
-        place.rmdir()
 
 
 def _take_all_but(place: Path, free: int) -> None:
