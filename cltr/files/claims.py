@@ -30,6 +30,8 @@ BUSY = "another process is writing it; wait for it, or write elsewhere"
 PATIENCE = 0.5
 """Seconds to try again for a lock: who looks for leftovers holds it for a moment."""
 _claimed: set[Path] = set()
+_opening: dict[Path, int | None] = {}
+"""Partial files that are about to be claimed, with their handles: a signal may come in between."""
 _reserved: dict[Path, int] = {}
 _swept: set[Path] = set()
 
@@ -62,6 +64,7 @@ def claim(path: Path, *, wait: bool = False, busy: str = BUSY) -> Iterator[Path]
     except OSError as error:
         raise DataError(f"{path}: {why_not_written(error)}") from error
     _claimed.add(partial)
+    _opening.pop(partial)
     try:
         yield partial
     finally:
@@ -176,22 +179,26 @@ def _remove_if_free(path: Path) -> None:
 def _lock(path: Path, partial: Path, *, wait: bool, busy: str) -> int:
     """A locked, empty partial file."""
     until = time.monotonic() + PATIENCE
-    while True:
-        handle = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            if _same(handle, partial):  # else it has just become the target, or was removed
-                os.ftruncate(handle, 0)
-                return handle
-        except BlockingIOError as error:
-            if time.monotonic() > until:
-                os.close(handle)
-                raise TakenError(f"{path}: {busy}") from error
-            time.sleep(0.05)
-        except OSError:
+    _opening[partial] = None
+    try:
+        while True:
+            handle = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o666)
+            _opening[partial] = handle
+            with suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                if _same(handle, partial):  # else it has just become the target, or was removed
+                    os.ftruncate(handle, 0)
+                    return handle
+            _opening[partial] = None
             os.close(handle)
-            raise
-        os.close(handle)
+            if time.monotonic() > until and not wait:
+                raise TakenError(f"{path}: {busy}")
+            time.sleep(0.05)
+    except Exception:
+        held = _opening.pop(partial)
+        if held is not None:
+            os.close(held)
+        raise
 
 
 def _same(handle: int, path: Path) -> bool:
@@ -206,11 +213,17 @@ def abandon() -> None:
     for partial in list(_claimed):
         with suppress(OSError):
             shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
+    while _opening:
+        partial, handle = _opening.popitem()
+        with suppress(OSError):  # another process holds it, or it is gone
+            if handle is not None:
+                os.close(handle)
+            _remove_if_free(partial)
 
 
 def _forget() -> None:
     """A forked process has claimed nothing: what is claimed is its parent's."""
-    for known in (_claimed, _reserved, _swept):
+    for known in (_claimed, _opening, _reserved, _swept):
         known.clear()
 
 

@@ -16,7 +16,7 @@ def test_chooses_the_model_of_the_users(users):
     assert choice.model.name == users.name
     assert choice.model.fitted.convergence.converged
     assert len(choice.sentences) == 2
-    assert "100,000 training interactions" in choice.sentences[0]
+    assert "100,000 interactions of the training part" in choice.sentences[0]
 
 
 def test_examination_is_that_of_the_users():

@@ -24,7 +24,7 @@ def test_all_folds_have_the_kind_of_click_model_of_the_training_part(kind, tmp_p
     World("trust-bias", "even").write_log(path, 4000, seed=1)
     judged = open_judged_log(log_config(path), clicks="all")
     assert tried == [tuple(one.name for one in AFFINE), (kind.name,)]
-    assert any("fitted again to" in note for note in judged.notes)
+    assert any("also fitted to the" in note for note in judged.notes)
 
 
 def test_a_part_that_the_click_model_cannot_be_fitted_to_judges_no_other(tmp_path, monkeypatch):
@@ -39,4 +39,4 @@ def test_a_part_that_the_click_model_cannot_be_fitted_to_judges_no_other(tmp_pat
     judged = open_judged_log(log_config(path), clicks="all")
     assert judged.n_interactions < everything.n_interactions
     assert [fold.fit.split for fold in judged.folds] == ["train"] * len(judged.folds)
-    assert any("training part do not judge" in note for note in judged.notes)
+    assert any("are not used to judge" in note for note in judged.notes)

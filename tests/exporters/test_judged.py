@@ -26,7 +26,7 @@ SETS = {
 }
 FORMATS = ("json", "onnx", "solr", "opensearch")
 UNABLE = {
-    "none": {"opensearch": "cut|logarithm", "solr": "logarithm"},
+    "none": {"opensearch": "clip|logarithm", "solr": "logarithm"},
     "z-score": {},
     "log1p-z-score": {"solr": "logarithm", "opensearch": "logarithm"},
     "query-min-max": dict.fromkeys(("solr", "opensearch", "onnx"), "one document at a time"),
@@ -111,7 +111,7 @@ def test_scores_agree_on_real_features(name, normalize, scorer, adds, files, tmp
         if (name, normalize, to) in NO_TAILS:
             reason = None
         if to == "opensearch" and scorer == "mlp":
-            reason = "no networks|one document at a time|logarithm"
+            reason = "no neural networks|one document at a time|logarithm"
         if reason:
             with pytest.raises(UnsupportedError, match=reason):
                 export(run.path, to=to)

@@ -172,3 +172,19 @@ def test_what_cannot_be_written_cannot_be_reserved(tmp_path):
         pass
     with pytest.raises(DataError, match="is a folder"), reserve(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("where", ["fcntl.flock", "os.ftruncate"])
+def test_a_signal_while_a_file_is_claimed_leaves_nothing(where, tmp_path, monkeypatch):
+    """Between its creation and the moment from which it is known as ours."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"cltr.files.claims.{where}", interrupted)
+        with pytest.raises(KeyboardInterrupt), claim(tmp_path / "a.h5"):
+            pass
+    assert len(list(tmp_path.iterdir())) == 1
+    abandon()
+    assert not list(tmp_path.iterdir())

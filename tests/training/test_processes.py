@@ -31,6 +31,8 @@ FLAGS = [
     *small.FLAGS,
     *("-o", "training.epochs=4", "--reward", "ips", "--on-doubt", "ignore", "--no-report"),
 ]
+BUILDING = threading.Lock()
+"""Threads share torch's random numbers, which processes do not: they build one after another."""
 PROGRAM = Path(__file__).with_name("killed_command.py")
 
 
@@ -64,7 +66,8 @@ def trained(estimator, together):
     rng = np.random.default_rng(0)
     training, validation = rewards("train", rng), rewards("valid", rng)
     options = TrainingOptions(epochs=3, batch_queries=4, learning_rate=1e-2)
-    model = Mlp(hidden=(5,)).build(ModelSetup(DATA.n_features, 9), seed=0)
+    with BUILDING:
+        model = Mlp(hidden=(5,)).build(ModelSetup(DATA.n_features, 9), seed=0)
     trainer = Trainer(estimator, Exact(), np.array([1.0, 0.5]), options, processes=together)
     state = trainer.train(model, training, validation)
     return model.state(), [one["valid_value"] for one in state.history]
