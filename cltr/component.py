@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from cltr.options import Options
+from cltr.options import Options as CheckedOptions
 
 
 class Component:
@@ -10,7 +10,7 @@ class Component:
 
     name: ClassVar[str]
 
-    class Options(Options):
+    class Options(CheckedOptions):
         """No options."""
 
     options: Any

@@ -9,6 +9,7 @@ file, or removed by the next one in the same folder. What a living process holds
 import errno
 import fcntl
 import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -120,7 +121,6 @@ def hidden_folder(parent: Path | None = None) -> Iterator[Path]:
         folder, handle = _locked_folder(place)
     except OSError as error:
         raise DataError(f"{place}: cannot be written to: {error.strerror}") from error
-    _claimed.add(folder)
     try:
         yield folder
     finally:
@@ -131,15 +131,22 @@ def hidden_folder(parent: Path | None = None) -> Iterator[Path]:
 
 def _locked_folder(place: Path) -> tuple[Path, int]:
     """A new folder that gets its name when it is locked: before, it could be taken for left."""
-    new = Path(tempfile.mkdtemp(prefix=".", suffix=NEW, dir=place))
+    new = place.absolute() / f".{secrets.token_hex(6)}{NEW}"
+    folder = new.with_suffix(PARTIAL)
+    _claimed.update((new, folder))  # before they are there: a signal may come at any moment
     try:
+        new.mkdir(mode=0o700)
         handle = os.open(new, os.O_RDONLY)
     except OSError:
-        new.rmdir()
+        with suppress(OSError):
+            new.rmdir()
+        _claimed.difference_update((new, folder))
         raise
     with suppress(OSError):  # some network disks cannot lock folders
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return new.rename(new.with_suffix(PARTIAL)), handle
+    new.rename(folder)
+    _claimed.discard(new)
+    return folder, handle
 
 
 def remove_leftovers(folder: Path, *, again: bool = False) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cltr.cli.common import interrupts
+
 COMMANDS = {
     "train": ["train", "--out", "run", "--no-skyline", "-o", "training.epochs=100000"],
     "simulate": ["simulate", "-n", "1e9", "--out", "clicks.h5"],
@@ -93,3 +95,24 @@ def test_an_interrupted_run_says_how_to_resume(tmp_path):
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=30)
     assert "to resume: cltr train --resume run" in told
+
+
+def test_a_signal_waits_until_a_worker_process_is_started(monkeypatch):
+    """It would lose its parent before it knows what to do, and show a traceback."""
+    again = []
+    monkeypatch.setattr(interrupts, "_received", 0)
+    monkeypatch.setattr(interrupts.signal, "raise_signal", again.append)
+    monkeypatch.setattr(interrupts.threading, "Timer", At)
+    code = compile("handle(15, sys._getframe())", f"lib/{interrupts.STARTING}", "exec")
+    exec(code, {"handle": interrupts._handle, "sys": sys})
+    assert again == [15]
+    with pytest.raises(KeyboardInterrupt):
+        interrupts._handle(15, sys._getframe())
+
+
+class At:
+    """A timer that does not wait."""
+
+    def __init__(self, seconds, work, words):
+        del seconds
+        self.start = lambda: work(*words)

@@ -188,3 +188,17 @@ def test_a_signal_while_a_file_is_claimed_leaves_nothing(where, tmp_path, monkey
     assert len(list(tmp_path.iterdir())) == 1
     abandon()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("where", ["os.open", "fcntl.flock", "Path.rename"])
+def test_a_signal_while_a_folder_is_made_leaves_nothing(where, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"cltr.files.claims.{where}", interrupted)
+        with pytest.raises(KeyboardInterrupt), hidden_folder(tmp_path):
+            pass
+    assert len(list(tmp_path.iterdir())) == 1
+    abandon()
+    assert not list(tmp_path.iterdir())

@@ -11,10 +11,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from types import FrameType
+from typing import NoReturn
 
 PATIENCE = 1.2
 """Seconds in which a command may end by itself."""
+SOON = 0.05
+"""Seconds until a process has been started."""
+STARTING = os.path.join("multiprocessing", "popen_spawn_posix.py")
+"""Python's own module that starts processes."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _received = 0
 
@@ -61,23 +66,36 @@ def end_on_signals() -> Iterator[None]:
         yield
     finally:
         signal.set_wakeup_fd(-1)
-        sys.unraisablehook = sys.__unraisablehook__
+        if not interrupted():  # else Python's clearing up may miss what is gone
+            sys.unraisablehook = sys.__unraisablehook__
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _handle(number: int, frame: Any) -> NoReturn:
-    del frame
+def _handle(number: int, frame: FrameType | None) -> None:
     _note(number)
+    if _starts_a_process(frame):  # without its parent it would show a traceback
+        threading.Timer(SOON, signal.raise_signal, (number,)).start()
+        return
     raise KeyboardInterrupt
 
 
-def _tell_unless_interrupted(lost: "sys.UnraisableHookArgs") -> None:
-    """Python drops an interruption that comes while it removes an object, and shows a traceback.
+def _starts_a_process(frame: FrameType | None) -> bool:
+    """Whether a worker process is just being started."""
+    while frame is not None:
+        if frame.f_code.co_filename.endswith(STARTING):
+            return True
+        frame = frame.f_back
+    return False
 
-    The thread that heard of the signal ends the process nevertheless.
+
+def _tell_unless_interrupted(lost: "sys.UnraisableHookArgs") -> None:
+    """After a signal Python would show tracebacks of what it can raise nowhere.
+
+    That may be the interruption itself, if it comes while an object is removed; the thread that
+    heard of the signal ends the process nevertheless.
     """
-    if not issubclass(lost.exc_type, KeyboardInterrupt):
+    if not (interrupted() or issubclass(lost.exc_type, KeyboardInterrupt)):
         sys.__unraisablehook__(lost)
 
 
