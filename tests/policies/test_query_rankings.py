@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from cltr.errors import DataError
+from cltr.errors import DataError, UnsupportedError
 from cltr.policies import PlackettLuce
-from cltr.policies.query_rankings import QueryRankings
+from cltr.policies.query_rankings import MOST_DOCUMENTS, QueryRankings
 from cltr.policies.rank_weights import rank_weights
 from cltr.types import Lists
 
@@ -71,3 +71,12 @@ def test_what_does_not_fit_the_lists_is_refused(change, reason):
     change(arrays)
     with pytest.raises(ValueError, match=reason):
         QueryRankings.parse(arrays, LISTS)
+
+
+def test_a_list_that_would_take_hours_is_refused():
+    lists = Lists.of_offsets(np.array([0, 2, MOST_DOCUMENTS + 3]))
+    weights = np.full(lists.starts[1] + lists.lengths[1], 0.5)
+    with pytest.raises(UnsupportedError, match="a query has 10,001 documents; .* at most 10,000"):
+        QueryRankings.of(weights, lists, np.ones(1))
+    short = QueryRankings.of(weights, lists, np.ones(1), np.array([True, False]))
+    assert short.known.tolist() == [True, False]
