@@ -76,7 +76,7 @@ def test_what_does_not_fit_the_lists_is_refused(change, reason):
 def test_a_list_that_would_take_hours_is_refused():
     lists = Lists.of_offsets(np.array([0, 2, MOST_DOCUMENTS + 3]))
     weights = np.full(lists.starts[1] + lists.lengths[1], 0.5)
-    with pytest.raises(UnsupportedError, match="a query has 10,001 documents; .* at most 10,000"):
+    with pytest.raises(UnsupportedError, match=r"a query has 10,001 documents; .* at most 10,000"):
         QueryRankings.of(weights, lists, np.ones(1))
     short = QueryRankings.of(weights, lists, np.ones(1), np.array([True, False]))
     assert short.known.tolist() == [True, False]
