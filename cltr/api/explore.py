@@ -174,9 +174,9 @@ def _production(policy: LoggingPolicy, dataset: Dataset) -> dict[str, Any]:
 def _write(folder: Path, rule: ServingRule, result: Mapping[str, Any]) -> list[str]:
     files = [folder / name for name in (RULE, README, RESULT)]
     text = json.dumps(finite({**result, "files": [str(file) for file in files]}), indent=2)
-    with write_beside(files[0], wait=True) as temporary:
-        rule.save(temporary)
     for file, content in ((files[1], folder_readme(result)), (files[2], f"{text}\n")):
         with write_beside(file, wait=True) as temporary:
             temporary.write_text(content, encoding="utf-8")
+    with write_beside(files[0], wait=True) as temporary:  # last: a folder with a rule is whole
+        rule.save(temporary)
     return [str(file) for file in files]

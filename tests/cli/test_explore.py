@@ -195,3 +195,19 @@ def test_a_rule_is_not_written_over(cltr, alone, here):
     again = cltr("explore", "--log", alone, "--out", here / "out")
     assert again.exit_code == 2
     assert "holds a serving.json already" in again.stderr
+
+
+def test_a_folder_with_a_rule_is_whole(alone, here, monkeypatch):
+    """What is killed before the last file can be run again."""
+    saved = ServingRule.save
+
+    def killed(self, path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ServingRule, "save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        package.explore(alone, out=here / "out")
+    monkeypatch.setattr(ServingRule, "save", saved)
+    package.explore(alone, out=here / "out")
+    names = {path.name for path in (here / "out").iterdir()}
+    assert names == {"serving.json", "README.md", "result.json"}

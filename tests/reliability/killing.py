@@ -54,6 +54,8 @@ COMMANDS = {
 }
 RARE = {"compare": 4, "reproduce, study": 8}
 """Commands that start processes of their own take long: one trial in so many is left."""
+WRITTEN_ONCE = ("plugins new", "explore")
+"""Commands that refuse a folder that is whole."""
 FINE = ("finished before", "interrupted", "killed")
 
 
@@ -148,8 +150,8 @@ class Killer:
     ) -> list[str] | None:
         if outcome == "finished before":
             return None
-        if name == "plugins new" and content(folder) == self.usual(name).content:
-            return None  # all was written; a second package of that name is refused
+        if name in WRITTEN_ONCE and content(folder) == self.usual(name).content:
+            return None  # all was written; a second one of that name is refused
         if outcome == "interrupted":
             return shlex.split(_line(ended).partition(": cltr ")[2])
         if not name.startswith("train"):
