@@ -295,5 +295,5 @@ def test_a_wrong_record_is_refused(tmp_path, change, line):
 
 def test_clicks_must_be_there(tmp_path):
     serve(tmp_path, n=20)
-    with pytest.raises(DataError, match="there are no clicks"):
+    with pytest.raises(DataError, match="no file has clicks"):
         cltr.ingest(tmp_path / "requests.jsonl", format="served", out=tmp_path / "log.h5")
