@@ -12,12 +12,13 @@ of this page, give it a ``name``, and return the class from a hook (``cltr.hooks
 ``cltr.testing`` checks the rest. All names can be imported from here:
 
 * :class:`Ranker`, :class:`Scorer` and :class:`LogReader` are defined below;
-* :class:`ClickModel`, and :class:`Fittable` for one that can be fitted, in ``cltr.click_models``;
-* :class:`RewardFunction`, :class:`Estimator` and :class:`Objective` in ``cltr.estimators``, with
-  what an estimator can do beyond the least: :class:`Penalised`, :class:`Enforced` and
-  :class:`PerQuery`;
+* :class:`ClickModel`, and :class:`Fittable` for one that can be fitted, in
+  ``cltr.contracts.click_models``;
+* :class:`RewardFunction`, :class:`Estimator` and :class:`Objective` in
+  ``cltr.contracts.estimators``, with what an estimator can do beyond the least:
+  :class:`Penalised`, :class:`Enforced` and :class:`PerQuery`;
 * :class:`Model` and :class:`Policy` in ``cltr.models``; :class:`Component`, which all share, in
-  ``cltr.component``.
+  ``cltr.contracts.component``.
 
 A method that a component cannot answer returns None.
 """
@@ -29,20 +30,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from cltr.click_models import ClickModel as ClickModel  # noqa: PLC0414
-from cltr.click_models import Fittable as Fittable  # noqa: PLC0414
-from cltr.component import Component as Component  # noqa: PLC0414
+from cltr.contracts.click_models import ClickModel as ClickModel  # noqa: PLC0414
+from cltr.contracts.click_models import Fittable as Fittable  # noqa: PLC0414
+from cltr.contracts.component import Component as Component  # noqa: PLC0414
+from cltr.contracts.estimators import Assumption as Assumption  # noqa: PLC0414
+from cltr.contracts.estimators import Enforced as Enforced  # noqa: PLC0414
+from cltr.contracts.estimators import Estimator as Estimator  # noqa: PLC0414
+from cltr.contracts.estimators import EstimatorContext as EstimatorContext  # noqa: PLC0414
+from cltr.contracts.estimators import Guarantee as Guarantee  # noqa: PLC0414
+from cltr.contracts.estimators import Objective as Objective  # noqa: PLC0414
+from cltr.contracts.estimators import Penalised as Penalised  # noqa: PLC0414
+from cltr.contracts.estimators import PerQuery as PerQuery  # noqa: PLC0414
+from cltr.contracts.estimators import QueryTask as QueryTask  # noqa: PLC0414
+from cltr.contracts.estimators import RewardFunction as RewardFunction  # noqa: PLC0414
 from cltr.documents import Batch, ModelSetup
-from cltr.estimators import Assumption as Assumption  # noqa: PLC0414
-from cltr.estimators import Enforced as Enforced  # noqa: PLC0414
-from cltr.estimators import Estimator as Estimator  # noqa: PLC0414
-from cltr.estimators import EstimatorContext as EstimatorContext  # noqa: PLC0414
-from cltr.estimators import Guarantee as Guarantee  # noqa: PLC0414
-from cltr.estimators import Objective as Objective  # noqa: PLC0414
-from cltr.estimators import Penalised as Penalised  # noqa: PLC0414
-from cltr.estimators import PerQuery as PerQuery  # noqa: PLC0414
-from cltr.estimators import QueryTask as QueryTask  # noqa: PLC0414
-from cltr.estimators import RewardFunction as RewardFunction  # noqa: PLC0414
 from cltr.models import Ascent as Ascent  # noqa: PLC0414
 from cltr.models import Model as Model  # noqa: PLC0414
 from cltr.models import Policy as Policy  # noqa: PLC0414

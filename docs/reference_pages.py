@@ -129,7 +129,11 @@ def api_page() -> str:
 
 
 CONTRACTS = ("cltr.interfaces", "cltr.extensions", "cltr.options", "cltr.hookspecs")
-CONTRACTS += ("cltr.click_models", "cltr.component", "cltr.estimators")
+CONTRACTS += (
+    "cltr.contracts.click_models",
+    "cltr.contracts.component",
+    "cltr.contracts.estimators",
+)
 
 
 def _functions() -> set[str]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from cltr.click_models import ClickModel
-from cltr.component import Component
+from cltr.contracts.click_models import ClickModel
+from cltr.contracts.component import Component
 from cltr.derivatives import derivative, tensors
 from cltr.errors import PluginError
 from cltr.types import ClickData, Exposure, Floats, Lists

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cltr.component import Component
+from cltr.contracts.component import Component
 from cltr.errors import UnsupportedError
 from cltr.types import Affine, Booleans, ClickLog, ClickStatistics, Dataset, Floats
 

@@ -1,0 +1,1 @@
+"""The contracts by kind; ``cltr.interfaces`` names them all on one page."""
