@@ -1,7 +1,7 @@
-"""Write the tables of docs/panel.md from the results beside it: python docs/fill_panel.py.
+"""Write the tables of docs/panel.md and panel-tables.md from their results.
 
 ``python docs/fill_panel.py mq2008=reproduction/panel-mq2008`` first publishes what ``cltr reproduce
-panel`` wrote into a folder: study, results and picture.
+panel`` wrote into a folder: study, results and picture. Without arguments it fills the tables only.
 
 A table follows ``<!-- panel NAME -->`` (a line for each method) or ``<!-- panel NAME users -->`` (a
 row for each method and N, a column for each kind of users), where NAME is that of a study file and
@@ -20,8 +20,9 @@ from cltr.studies.panel_table import PanelRow, method_lines, panel_rows
 from cltr.studies.study import Study
 from cltr.studies.summary import read_results
 
-PAGE = Path(__file__).parent / "panel.md"
-FOLDER = PAGE.with_suffix("")
+DOCS = Path(__file__).parent
+PAGES = DOCS / "panel.md", DOCS / "panel-tables.md"
+FOLDER = DOCS / "panel"
 TABLE = re.compile(
     r"(?P<head><!-- panel (?P<name>\S+)(?P<users> users)? -->\n)(?:\n(?=\|))?(?:\|.*\n)*"
 )
@@ -83,4 +84,5 @@ if __name__ == "__main__":
     for word in sys.argv[1:]:
         chosen, _, source = word.partition("=")
         publish(chosen, Path(source))
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Guards docs/panel.md: its tables are those of its results, and the results keep what they say."""
+"""Guards docs/panel.md and panel-tables.md: their tables are those of their results."""
 
 import importlib.util
 from itertools import product
@@ -22,10 +22,12 @@ def fill_panel():
 
 
 def test_the_tables_are_those_of_the_results(fill_panel):
-    page = fill_panel.PAGE.read_text(encoding="utf-8")
-    assert fill_panel.filled(page) == page, "run: python docs/fill_panel.py"
+    by_method, by_users = (path.read_text(encoding="utf-8") for path in fill_panel.PAGES)
+    for page in (by_method, by_users):
+        assert fill_panel.filled(page) == page, "run: python docs/fill_panel.py"
     for name in PUBLISHED:
-        assert f"<!-- panel {name} -->\n\n| method | runs |" in page
+        assert f"<!-- panel {name} -->\n\n| method | runs |" in by_method
+        assert f"<!-- panel {name} users -->\n\n| method | N |" in by_users
         assert (DOCS / "panel" / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
 
 
