@@ -1,4 +1,4 @@
-"""What models and rankers are given: documents of whole lists, scores of padded lists."""
+"""The inputs of models (documents of whole lists) and of rankers (scores of padded lists)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from cltr.types import Booleans, Dataset, Floats, Integers, Lists
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents of some whole lists, end to end: what a model scores."""
+    """The documents of some whole lists, one list after the other; a model scores them."""
 
     features: NDArray[np.float32]
     """``[docs, features]``"""
@@ -86,7 +86,7 @@ class Documents:
 
 @dataclass(frozen=True)
 class Batch:
-    """Scores of some lists, padded to the longest: what a ranker works on."""
+    """Scores of some lists, padded to the longest list; a ranker works on them."""
 
     scores: Floats
     """``[queries, docs]``, float64; -inf on padding."""
@@ -103,20 +103,20 @@ class Batch:
 
 @dataclass(frozen=True)
 class ModelSetup:
-    """What a scorer may want to know before it builds a model."""
+    """What :meth:`Scorer.build` is told about the data and the run."""
 
     n_features: int
     n_documents: int
-    """Of the whole data set: rows of documents are below it."""
+    """Number of documents of the whole data set."""
     learning_rate: float = 1e-3
-    """Of the run, for models that take gradient steps."""
+    """Learning rate of the run, for models that take gradient steps."""
     weight_decay: float = 0.0
     training: Dataset | None = None
     """The training queries; None if the model is built to load a state."""
     standardize: bool = False
-    """Whether a model of features standardises them, by its training queries."""
+    """True if the model should standardise its features by the training queries."""
 
 
 State: TypeAlias = Mapping[str, NDArray[Any]]
-"""Arrays by name. A model never changes an array that it has given away; it gives a new one. So
-what is the same array as before need not be saved again, and a model of many parts only adds."""
+"""Arrays by name. A model never changes an array that it has returned; it returns a new one. So an
+array that is the same object as before is not saved again."""

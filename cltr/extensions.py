@@ -1,8 +1,8 @@
 """The contracts around a run: metrics, exporters, data layouts, questions to a log, commands.
 
-What a run itself is composed of (rewards, estimators and so on) has its contracts in
-``cltr.interfaces``. These are found in the same way: subclass, give it a ``name``, return the class
-from a hook (``cltr.hookspecs``).
+The contracts of the parts of a run (rewards, estimators and so on) are in ``cltr.interfaces``. Both
+work in the same way: subclass, give the class a ``name``, and return it from a hook
+(``cltr.hookspecs``).
 """
 
 from abc import ABC, abstractmethod
@@ -28,27 +28,28 @@ SplitFiles: TypeAlias = Mapping[str, Sequence[Path]]
 
 
 class Metric(Component, ABC):
-    """A number for each query, from judgements, in expectation under a policy."""
+    """Computes one number for each query from judgements, in expectation under a policy."""
 
     @abstractmethod
     def values(self, policy: "AppliedPolicy", *, top_k: int) -> Floats | None:
-        r"""The metric of every query, ``[queries]``; None if the policy does not know enough.
+        r"""Return the metric of every query, ``[queries]``; None if the policy cannot tell.
 
-        The mean over judged queries is reported as ``NAME@K``. Of a mixture of policies it is the
-        mixture of what this method gives for each.
+        cltr reports the mean over judged queries as ``NAME@K``. For a mixture of two policies it
+        mixes the values of both.
 
         Args:
-            policy: ``policy.dataset`` has ``labels`` (NaN where there is no judgement), ``lists``
-                and ``highest_grade``; ``policy.weights(rank_weights)`` gives :math:`\omega` for
-                any weights of ranks, ``[docs]``; ``policy.first_weights(chosen, rank_weights)``
-                the expected weight of the first of some documents, ``[queries]`` or None.
-            top_k: the cut.
+            policy: a policy on a data set. ``policy.dataset`` has ``labels`` (NaN without a
+                judgement), ``lists`` and ``highest_grade``. ``policy.weights(rank_weights)`` is
+                :math:`\omega` for any weights of ranks, ``[docs]``.
+                ``policy.first_weights(chosen, rank_weights)`` is the expected weight of the first
+                of the chosen documents, ``[queries]`` or None.
+            top_k: number of ranks that count.
         """
 
 
 @dataclass(frozen=True)
 class TrainedRanker:
-    """What is known of a run's learned ranker, for other systems."""
+    """The learned ranker of a run, as exporters get it."""
 
     scorer: str
     """Name of the scorer."""
@@ -56,67 +57,66 @@ class TrainedRanker:
     """The model's arrays by name: all that its scores depend on."""
     n_features: int
     policy: str
-    """How rankings come from scores in the run: ``plackett-luce`` draws them, for example."""
+    """How the run makes rankings from scores; ``plackett-luce`` draws them, for example."""
     top_k: int
     normalization: "Normalization | None" = None
-    """How the features that the model was trained on came from raw ones."""
+    """How the run normalised raw features before training."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """Run, data and versions that it comes from."""
+    """The run, data and versions that made it."""
     feature_names: tuple[str, ...] = ()
-    """In the order of the features; empty where they have numbers only."""
+    """Names in the order of the features; empty if features have numbers only."""
     production: bool = False
-    """Whether production's score of a document is an input."""
+    """True if production's score of a document is an input."""
 
 
 class Exporter(Component, ABC):
     """Writes a learned ranker in a format that another system reads."""
 
     suffix: ClassVar[str]
-    """How its files end, such as ``.json``."""
+    """Ending of its files, such as ``.json``."""
 
     @abstractmethod
     def write(self, ranker: TrainedRanker, path: Path) -> None:
-        """Write one file; ``UnsupportedError`` in one line for a ranker that it cannot express."""
+        """Write one file; raise ``UnsupportedError`` if the format cannot express the ranker."""
 
     @abstractmethod
     def scores(self, path: Path, documents: Documents) -> Floats:
-        """Scores that the written file gives to documents, ``[docs]``.
+        """Return the scores that the written file gives to documents, ``[docs]``.
 
-        ``cltr export`` compares them with the run's own, and keeps the file only if they agree.
-        Features are raw: the file must normalise them as the run does, or be refused by
-        :meth:`write`.
-        Read the file as its users would: compute nothing from what :meth:`write` was given.
+        ``cltr export`` compares them with the scores of the run and keeps the file only if they
+        agree. Features are raw, so the file must contain the normalisation of the run; if it
+        cannot, :meth:`write` must refuse. Read the file as its users would, and use nothing else.
         """
 
 
 class DataLayout(Component, ABC):
-    """How a published data set lies in its folder, and what it must look like."""
+    """Finds the files of a published data set in its folder, and checks what they contain."""
 
     title: ClassVar[str]
-    """The data set's own name, for messages."""
+    """Name of the data set in messages."""
     n_features: ClassVar[tuple[int, ...]] = ()
-    """How many features there are, one of these; any number if empty."""
+    """Allowed numbers of features; any number if empty."""
     n_queries: ClassVar[tuple[int, ...]] = ()
-    """How many queries there are in all splits together, one of these; any number if empty."""
+    """Allowed numbers of queries in all splits together; any number if empty."""
     highest_grade: ClassVar[float]
-    """The best grade that judges could give."""
+    """The highest grade that judges could give."""
     huge_is_missing: ClassVar[bool] = False
-    """Whether values too large for 32 bits stand for missing ones."""
+    """True if values that are too large for 32 bits mean missing values."""
 
     @abstractmethod
     def find(self, folder: Path, *, fold: int | None) -> tuple[SplitFiles, list[str]] | None:
-        """The SVMlight files of a folder by split; None if the folder does not have this layout.
+        """Return the SVMlight files by split; None if the folder does not have this layout.
 
         Args:
-            folder: as the user gave it.
-            fold: which fold to take; None lets the layout choose, and say so.
+            folder: the folder that the user gave.
+            fold: number of the fold; None lets the layout choose.
 
         Returns:
-            The files, and what was decided on the way, in words.
+            The files, and sentences that tell the user what the layout decided.
         """
 
     def check(self, *, n_features: int, highest_grade: float, n_queries: int) -> None:
-        """Refuse, in one line, data that are not this data set."""
+        """Raise a one-line error if the data are not those of this data set."""
         for what, found, expected in (
             ("features", n_features, self.n_features),
             ("queries", n_queries, self.n_queries),
@@ -139,12 +139,12 @@ class LogQuestion(Component, ABC):
 
     @abstractmethod
     def ask(self, evidence: "Evidence") -> Iterable["Finding"]:
-        """What was found, if anything: each finding has its number, why it matters, what to do."""
+        """Yield findings: each with its number, why it matters and what to do."""
 
 
 class Command(Component, ABC):
-    """A command of the command line: ``cltr NAME``."""
+    """A command of its own: ``cltr NAME``."""
 
     @abstractmethod
     def build(self) -> "click.Command":
-        """The command with its parameters; its short help is the first line of its docstring."""
+        """Return the click command; its short help is the first line of its docstring."""

@@ -1,26 +1,26 @@
-r"""The contracts: what a click model, a reward, an estimator, a ranker, a scorer, a reader must do.
+r"""The contracts: the methods that each kind of component must have.
 
-Every method of the field maximises a function of the expected metric weights :math:`\omega(d|q)`:
+Every method maximises a function of the expected metric weights :math:`\omega(d|q)`:
 
 .. math:: U(\pi) = \sum_q \tfrac{N_q}{N} \sum_d \text{gain}(\omega_d, \omega_{0,d}, \mu_d)
           - \text{penalty}\Big(\sum_q \tfrac{N_q}{N} \sum_d \text{divergence}(\omega_d)\Big)
 
-A **reward function** makes :math:`\mu` from clicks, an **estimator** is the gain, a **ranker**
-turns the gain's slopes into gradients of scores, a **scorer** builds the model that is trained, a
-**click model** says how people click, a **log reader** reads a log. To write one, subclass a class
-of this page, give it a ``name``, and return the class from a hook (``cltr.hookspecs``);
-``cltr.testing`` checks the rest. All names can be imported from here:
+A **reward** estimates :math:`\mu` from clicks, an **estimator** defines the gain, a **ranker**
+turns the slopes of the gain into gradients of scores, a **scorer** builds the model that is
+trained, a **click model** describes how users click, and a **log reader** reads a log. To write
+one, subclass its contract, give it a ``name``, and return the class from a hook
+(``cltr.hookspecs``). ``cltr.testing`` checks it. All names can be imported from here:
 
 * :class:`Ranker`, :class:`Scorer` and :class:`LogReader` are defined below;
 * :class:`ClickModel`, and :class:`Fittable` for one that can be fitted, in
   ``cltr.contracts.click_models``;
 * :class:`RewardFunction`, :class:`Estimator` and :class:`Objective` in
-  ``cltr.contracts.estimators``, with what an estimator can do beyond the least:
-  :class:`Penalised`, :class:`Enforced` and :class:`PerQuery`;
-* :class:`Model` and :class:`Policy` in ``cltr.models``; :class:`Component`, which all share, in
+  ``cltr.contracts.estimators``, with optional abilities of an estimator: :class:`Penalised`,
+  :class:`Enforced` and :class:`PerQuery`;
+* :class:`Model` and :class:`Policy` in ``cltr.models``; :class:`Component`, their base class, in
   ``cltr.contracts.component``.
 
-A method that a component cannot answer returns None.
+An optional method returns None if the component cannot answer.
 """
 
 from abc import ABC, abstractmethod
@@ -53,34 +53,38 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 API_VERSION = "1.0"
-"""Of these contracts. A plugin may say ``requires_api = "1.0"``; see docs/plugins.md."""
+"""Version of these contracts. A plugin may say ``requires_api = "1.0"``; see docs/plugins.md."""
 
 
 class Ranker(Component, ABC):
-    """Slopes of documents to gradients of scores, for the policy that it trains."""
+    """Computes the gradient by which scores are trained, for one kind of policy."""
 
     policy: Policy
+    """The distribution over rankings that it trains. Metrics and certificates are computed for it.
+    """
 
     def objection(self, estimator: Estimator) -> str | None:
-        """Why it cannot maximise an estimator, and what to do; None if it can."""
+        """Return why it cannot maximise an estimator and what to do; None if it can."""
         del estimator
         return None
 
     @abstractmethod
     def gradient(self, batch: Batch, objective: Objective, rng: np.random.Generator) -> Floats:
-        """Direction in which to move the scores to raise the objective, ``[queries, docs]``.
+        """Return the direction that raises the objective, ``[queries, docs]``.
 
         Args:
-            batch: scores of some lists.
-            objective: slope and gain of every document; 0 on padding.
-            rng: for rankers that sample.
+            batch: scores of some lists, padded to the longest.
+            objective: ``slope`` of every document at the current policy, 0 on padding, and ``gain``
+                at other weights.
+            rng: source of random numbers, for rankers that sample.
         """
 
     def curvature(self, batch: Batch, rng: np.random.Generator) -> Floats | None:
-        r"""Estimate of :math:`\partial\omega_d/\partial s_d`, ``[queries, docs]``; None if unknown.
+        r"""Return an estimate of :math:`\partial\omega_d/\partial s_d`, or None.
 
-        It scales the steps of models that have no optimiser of their own, such as trees. An
-        estimate may be negative: set it to a positive floor.
+        The shape is ``[queries, docs]``. Models without an optimiser of their own, such as trees,
+        scale their steps by it. An estimate may be negative, so callers must set a positive lower
+        limit.
         """
         del batch, rng
         return None
@@ -90,31 +94,31 @@ class Scorer(Component, ABC):
     """Builds the model that scores documents."""
 
     needs_production: ClassVar[bool] = False
-    """Whether its models read production's scores: they learn what to add to them."""
+    """True if its models learn what to add to production's scores, and so need them."""
 
     @abstractmethod
     def build(self, setup: ModelSetup, *, seed: int) -> Model:
-        """A new model; the same seed gives the same model."""
+        """Return a new model. The same seed gives the same model."""
 
 
 class LogReader(Component, ABC):
-    """Reads a log from elsewhere as a table of what was shown and clicked, through duckdb.
+    """Describes a log format to DuckDB: a table of what was shown and clicked.
 
-    A reader says where things are; it reads nothing itself, so a log may be larger than memory.
-    Counting, checking and splitting are the same for every log (``cltr.logs``).
+    A reader returns SQL and loads no rows itself, so a log may be larger than memory. cltr counts,
+    checks and splits every log in the same way (``cltr.logs``).
     """
 
     @abstractmethod
     def select(self, connection: "DuckDBPyConnection", paths: Sequence[Path]) -> str:
-        """A SQL query with a row for each document that was shown, or clicked.
+        """Return a SQL query with one row for each document that was shown or clicked.
 
-        Its columns are ``query``, ``document``, ``position`` (from 1; NULL for a click on what was
-        not shown) and ``click``; ``session``, the interaction that a row belongs to, unless rows
-        are single impressions; where they are known ``score`` and ``propensity`` of the logging
-        policy, ``user``, ``time``. All others are context. Ids are of any type.
-        ``cltr.files.table_files`` opens files.
+        Its columns are ``query``, ``document``, ``position`` (from 1; NULL for a click on a
+        document that was not shown) and ``click``. ``session`` names the interaction of a row;
+        leave it out if rows are single impressions. ``score`` and ``propensity`` of production,
+        ``user`` and ``time`` are optional. All other columns are context. Ids may have any type.
+        ``cltr.files.table_files`` has functions that open files.
 
         Args:
-            connection: to create views in, and to look into files.
+            connection: a DuckDB connection, in which the reader may create views.
             paths: files or folders, as the user gave them.
         """

@@ -1,4 +1,4 @@
-"""The contracts of what components give: a ranker its policy, a scorer its model."""
+"""The contracts of a policy, which a ranker trains, and of a model, which a scorer builds."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, Literal, Protocol
@@ -11,94 +11,100 @@ from cltr.types import Booleans, Floats, Integers, Lists
 
 
 class Policy(ABC):
-    """A distribution over rankings, given scores; flat or padded arrays alike (see ``Lists``)."""
+    """A distribution over rankings, given scores. Arrays are flat or padded (see ``Lists``)."""
 
     name: str
-    """What results call it."""
+    """Its name in results."""
 
     @abstractmethod
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
-        r""":math:`\omega`: each document's expected rank weight, in the layout of ``scores``."""
+        r"""Return each document's expected rank weight :math:`\omega`, shaped like ``scores``."""
 
     def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
-        """P(rank(d) = k), ``[..., docs, K]``: the expected weights of each rank alone."""
+        """Return P(rank(d) = k), ``[..., docs, K]``."""
         by_rank = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
         return np.stack(by_rank, axis=-1)
 
     def first_weights(
         self, scores: Floats, lists: Lists, chosen: Booleans, rank_weights: Floats
     ) -> Floats | None:
-        """Expected rank weight of the first chosen document of each list, ``[queries]``.
+        """Return the expected rank weight of the first chosen document of each list.
 
-        0 where none is chosen; with the weights 1/k it is the reciprocal rank. None if unknown.
+        The shape is ``[queries]``; a list without a chosen document has 0. With the weights 1/k
+        this is the reciprocal rank, which MRR needs. None means unknown.
         """
         del scores, lists, chosen, rank_weights
         return None
 
     def expected_ranks(self, scores: Floats, lists: Lists, rows: Integers) -> Floats | None:
-        """Expected ranks of some documents in their whole lists, from 1, ``[rows]``; or None."""
+        """Return the expected ranks of some documents, from 1, ``[rows]``; None if unknown."""
         del scores, lists, rows
         return None
 
     def with_ties(self, ties: Literal["order", "expected"]) -> "Policy":
-        """The policy that breaks ties of scores like this; itself where ties do not matter."""
+        """Return the policy that breaks ties of scores in this way; itself if it has no ties."""
         del ties
         return self
 
 
 class Ascent(Protocol):
-    """Asked by a model in a step: where should these scores go?"""
+    """The function that tells a model, in a step, in which direction to move its scores."""
 
     def __call__(self, scores: Floats) -> Floats:
-        """Direction of ascent at the scores of the step's documents, ``[docs]``."""
+        """Return the direction of ascent at the scores of the step's documents, ``[docs]``."""
         ...
 
     def curvature(self, scores: Floats) -> Floats | None:
-        """The ranker's :meth:`Ranker.curvature` there, ``[docs]``; None if it has none."""
+        """Return :meth:`Ranker.curvature` at these scores, ``[docs]``; None if it has none."""
         ...
 
 
 class Model(ABC):
-    """Gives every document a score, and learns. All of its randomness comes from its seed."""
+    """Scores documents and learns. It has its own optimiser; its randomness comes from its seed.
+
+    A model never changes an array that :meth:`state` has returned. Then an interrupted run resumes
+    to the same bits.
+    """
 
     whole: ClassVar[bool] = False
-    """Whether a step takes all training queries at once; else a few at a time."""
+    """True if a step gets all training queries at once; otherwise it gets a few."""
 
     @abstractmethod
     def scores(self, documents: Documents) -> Floats:
-        """Scores of the documents of whole lists, ``[docs]``; changes nothing."""
+        """Return the scores of the documents of whole lists, ``[docs]``. Change nothing."""
 
     @abstractmethod
     def step(self, documents: Documents, ascent: Ascent) -> None:
-        """One step: score the documents once, ask ``ascent`` with these scores, and follow it.
+        """Make one step: score the documents once, call ``ascent`` with the scores, and follow it.
 
         Args:
-            documents: of whole lists; with ``whole`` the same object in every step of a training.
-            ascent: from scores to the direction in which the objective rises.
+            documents: documents of whole lists. With ``whole`` every step of a training gets the
+                same object.
+            ascent: function from scores to the direction in which the objective rises.
         """
 
     @abstractmethod
     def state(self) -> State:
-        """All that :meth:`scores` depends on."""
+        """Return everything that :meth:`scores` depends on, as arrays by name."""
 
     @abstractmethod
     def load_state(self, state: State) -> None:
-        """Score as the model that gave this state; KeyError or ValueError if it does not fit."""
+        """Load a state of :meth:`state`; raise KeyError or ValueError if it does not fit."""
 
     def training_state(self) -> State:
-        """What further steps depend on beside :meth:`state`: moments, the number of steps."""
+        """Return what further steps also depend on, such as moments and the number of steps."""
         return {}
 
     def load_training_state(self, state: State) -> None:
-        """Go on as the model that gave this state would."""
+        """Load a state of :meth:`training_state`."""
         del state
 
     def start_from(self, documents: Documents, queries: Booleans) -> None:
-        """Score documents as production does, as nearly as the model can, before any step.
+        """Imitate production's scores as closely as the model can, before the first step.
 
         Args:
-            documents: all of the data set, with production's scores.
-            queries: training queries on which production is known, ``[queries]``.
+            documents: all documents of the data set, with production's scores.
+            queries: True for training queries whose production scores are known, ``[queries]``.
         """
         del documents, queries
         raise UnsupportedError("this model cannot start from production; use --init random")

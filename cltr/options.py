@@ -8,13 +8,13 @@ from cltr.errors import OptionError
 
 
 class Options(BaseModel):
-    """Base of every component's nested ``Options``; describe each field with ``Field``."""
+    """Base class of a component's nested ``Options``. Describe each field with ``Field``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     @classmethod
     def parse(cls, values: dict[str, Any], *, owner: str) -> Self:
-        """Check ``values``; an error is one line that names ``owner.key`` and what it takes.
+        """Check ``values``; an error is one line that names ``owner.key`` and the allowed values.
 
         Without an owner it names the key alone.
 

@@ -1,13 +1,15 @@
 """Write the reference pages that are made from code: ``python docs/reference_pages.py``.
 
 ``reference/components.md`` lists every component with its options, ``reference/run-file.md`` every
-key of a run file, ``reference/api.md`` every public name of the package. A test fails when one of
-them is not current.
+key of a run file, ``reference/api.md`` every public name of the package, and
+``reference/contracts.md`` the methods of every kind of plugin. A test fails when one of them is not
+current.
 """
 
 import inspect
-import re
+import sys
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,13 @@ from cltr.experiment.config import RunConfig
 from cltr.options import Choice, Options
 from cltr.plugins import registry
 
+sys.path.insert(0, str(Path(__file__).parent))
+from docstrings import attributes, cell, described, methods, plain, signature, summary
+
 FOLDER = Path(__file__).parent / "reference"
 OURS = {"cltr"} | {path.parent.name for path in FOLDER.parents[1].glob("plugins/*/pyproject.toml")}
 """Packages of this repository; a stranger's plugin that happens to be installed is left out."""
-HOWTO = "Made from the code by `python docs/reference_pages.py`; tested to be current.\n"
-SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Example|Examples|References):(.*)$")
+HOWTO = "`python docs/reference_pages.py` makes this page from the code.\n"
 VERBS = ("train", "simulate", "ingest", "check", "fit", "evaluate", "gate", "explore", "rank")
 VERBS += ("report", "compare", "load")
 """Functions that commands are made of, in the order of their use."""
@@ -49,7 +53,7 @@ def components_page() -> str:
 
 
 def _component(name: str, component: type[Any], package: str) -> Iterator[str]:
-    yield from (f"### {name}", "", f"{_plain(_summary(component))} Package `{package}`.", "")
+    yield from (f"### {name}", "", f"{plain(summary(component))} Package `{package}`.", "")
     options = getattr(component, "Options", None)
     if options is not None and options.model_fields:
         yield from _option_table(options.model_fields.items())
@@ -58,7 +62,7 @@ def _component(name: str, component: type[Any], package: str) -> Iterator[str]:
 def _option_table(fields: Iterable[tuple[str, FieldInfo]]) -> Iterator[str]:
     yield from ("| option | default | meaning |", "|---|---|---|")
     for key, field in fields:
-        yield f"| `{key}` | `{_default(field)}` | {_cell(field.description or '')} |"
+        yield f"| `{key}` | `{_default(field)}` | {cell(field.description or '')} |"
     yield ""
 
 
@@ -108,6 +112,7 @@ def api_page() -> str:
     lines += [
         "`import cltr` gives all names of this page. The [guide](../python.md) shows them in use.",
         "Every command of the command line is a function here, with the same options and defaults.",
+        "[Contracts](contracts.md) has the base classes of plugins.",
         "",
     ]
     names = set(cltr.__all__)
@@ -117,8 +122,8 @@ def api_page() -> str:
     groups = {
         "Functions": verbs + sorted(_functions() - set(verbs)),
         "Results and tools": [name for name in results if not _is_function(name)],
-        "Contracts for plugins": contracts,
     }
+    names -= set(contracts)
     rest = sorted(names - {name for group in groups.values() for name in group})
     groups["Data and components"] = rest
     for title, group in groups.items():
@@ -134,6 +139,45 @@ CONTRACTS += (
     "cltr.contracts.component",
     "cltr.contracts.estimators",
 )
+INTERFACES, EXTENSIONS, DOCUMENTS = "cltr.interfaces", "cltr.extensions", "cltr.documents"
+KINDS: dict[str, list[tuple[str, str]]] = {
+    "Every kind": [(INTERFACES, "Component"), ("cltr.options", "Options")],
+    "Click model": [(INTERFACES, name) for name in ("ClickModel", "Fittable")],
+    "Reward": [(INTERFACES, "RewardFunction")],
+    "Estimator": [(INTERFACES, name) for name in ("Estimator", "Penalised", "Enforced", "PerQuery")]
+    + [(INTERFACES, name) for name in ("EstimatorContext", "QueryTask")],
+    "Ranker": [(INTERFACES, name) for name in ("Ranker", "Policy", "Objective")]
+    + [(DOCUMENTS, "Batch")],
+    "Scorer": [(INTERFACES, name) for name in ("Scorer", "Model", "Ascent")]
+    + [("cltr.training.torch_model", name) for name in ("TorchScorer", "Tensors")]
+    + [(DOCUMENTS, name) for name in ("Documents", "ModelSetup")],
+    "Log reader": [(INTERFACES, "LogReader")],
+    "Metric": [(EXTENSIONS, "Metric")],
+    "Exporter": [(EXTENSIONS, name) for name in ("Exporter", "TrainedRanker")],
+    "Data layout": [(EXTENSIONS, "DataLayout")],
+    "Log question": [(EXTENSIONS, "LogQuestion")],
+    "Command": [(EXTENSIONS, "Command")],
+}
+"""Classes of each kind of plugin, with the module to import them from."""
+
+
+def contracts_page() -> str:
+    """The methods of every kind of plugin."""
+    lines = ["# Contracts of plugins", "", HOWTO]
+    lines += [
+        "After reading this page you know which methods each kind of plugin must and may have.",
+        "`[docs]` is an array with one number per document, `[queries]` one per query. K is the",
+        "number of ranks. [Write a plugin](../plugins.md) shows how to start, and",
+        "[examples](plugin-examples.md) has one of each kind.",
+        "",
+    ]
+    for kind, classes in KINDS.items():
+        lines += [f"## {kind}", ""]
+        for module, name in classes:
+            thing = getattr(import_module(module), name)
+            lines += [f"### {name}", "", f"`from {module} import {name}`", ""]
+            lines += [*described(thing), *attributes(thing), *methods(thing)]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _functions() -> set[str]:
@@ -151,25 +195,10 @@ def _module(name: str) -> str:
 def _entry(name: str, thing: Any) -> Iterator[str]:
     yield from (f"### cltr.{name}", "")
     if callable(thing) and not (inspect.isclass(thing) and issubclass(thing, BaseModel)):
-        yield from ("```text", f"cltr.{name}{_signature(thing)}", "```", "")
-    yield from _described(thing)
+        yield from ("```text", f"cltr.{name}{signature(thing)}", "```", "")
+    yield from described(thing)
     if inspect.isclass(thing):
         yield from _members(thing)
-
-
-def _signature(thing: Any) -> str:
-    """Names and defaults; types stand in the source."""
-    try:
-        signature = inspect.signature(thing)
-    except (TypeError, ValueError):
-        return "(...)"
-    bare = [
-        parameter.replace(annotation=inspect.Parameter.empty)
-        for parameter in signature.parameters.values()
-    ]
-    short = signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)
-    text = re.sub(r"<([\w.]+)[^>]*>", r"\1", str(short))
-    return text if len(text) < 80 else text.replace("(", "(\n    ", 1).replace(", ", ",\n    ")
 
 
 def _own(thing: type) -> dict[str, Any]:
@@ -180,64 +209,14 @@ def _own(thing: type) -> dict[str, Any]:
 
 def _members(thing: type) -> Iterator[str]:
     rows = [
-        (name, _summary(member.fget if isinstance(member, property) else member))
+        (name, summary(member.fget if isinstance(member, property) else member))
         for name, member in _own(thing).items()
         if not name.startswith("_") and (isinstance(member, property) or inspect.isroutine(member))
     ]
     if any(summary for _, summary in rows):
         yield from ("| member | what it is |", "|---|---|")
-        yield from (f"| `{name}` | {_cell(_plain(summary))} |" for name, summary in rows if summary)
+        yield from (f"| `{name}` | {cell(plain(summary))} |" for name, summary in rows if summary)
         yield ""
-
-
-def _described(thing: Any) -> Iterator[str]:
-    """A docstring in Google's form as Markdown."""
-    text = inspect.getdoc(thing) or ""
-    if text == (inspect.getdoc(type(thing)) or "") or text.startswith(f"{thing!r}"):
-        text = ""
-    section = ""
-    for line in text.splitlines():
-        found = SECTION.match(line)
-        if found:
-            section = found[1]
-            yield from ("", f"**{section}**{_plain(found[2])}", "")
-            if section.startswith("Example"):
-                yield "```text"
-        elif section.startswith("Example"):
-            if line and not line.startswith(" "):
-                yield from ("```", "", _plain(line))
-                section = ""
-            else:
-                yield line.removeprefix("    ")
-        else:
-            yield _argument(line) if section in ("Args", "Raises") else _plain(line)
-    if section.startswith("Example"):
-        yield "```"
-    yield ""
-
-
-def _argument(line: str) -> str:
-    bare = line.removeprefix("    ")
-    found = re.match(r"(\*{0,2}[\w, *]+): (.*)", bare)
-    if found and not bare.startswith(" "):
-        return f"- `{found[1]}`: {_plain(found[2])}"
-    return "  " + _plain(bare.strip()) if bare.strip() else ""
-
-
-def _summary(thing: Any) -> str:
-    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
-
-
-def _plain(text: str) -> str:
-    """Sphinx's marks as Markdown's."""
-    text = re.sub(r"^\.\. math:: ", "", text)
-    text = re.sub(r":math:`([^`]*)`", r"`\1`", text)
-    text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)
-    return text.replace("``", "`")
-
-
-def _cell(text: str) -> str:
-    return _plain(text).replace("|", "\\|").replace("\n", " ")
 
 
 def _default(field: FieldInfo) -> str:
@@ -253,6 +232,7 @@ PAGES = {
     "components.md": components_page,
     "run-file.md": run_file_page,
     "api.md": api_page,
+    "contracts.md": contracts_page,
 }
 
 

@@ -1,4 +1,4 @@
-"""The contracts of click models: how users click on a list, and how that is fitted to a log."""
+"""The contracts of click models: how users click on a list, and how a model is fitted to a log."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,58 +16,65 @@ if TYPE_CHECKING:
 
 
 class ClickModel(Component, ABC):
-    """How people click on a list of K shown documents; ``probabilities`` is all it must have."""
+    """Describes how users click on a list of K documents.
+
+    ``probabilities`` is the only method that a click model must define. Define ``affine`` as well
+    if click probabilities are affine in relevance: ``ips``, ``dr`` and ``safe`` need it. Override
+    ``sample`` if the clicks on one list depend on each other, and ``draw_context`` if users differ.
+    """
 
     fitted: "Parameters | None" = None
-    """What a fit found (:class:`Fittable`); its values stand in place of those of the options."""
+    """The values that a fit found (:class:`Fittable`). They replace the values of the options."""
 
     @abstractmethod
     def probabilities(self, relevance: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
-        """Marginal click probabilities on shown lists, ``[interactions, K]``.
+        """Return the probability of a click at each rank, ``[interactions, K]``.
 
         Args:
-            relevance: P(R=1) of the shown documents, ``[interactions, K]``; NaN where none is.
+            relevance: P(R=1) of each shown document, ``[interactions, K]``. NaN means that nothing
+                is shown at this rank.
             context: the columns of :meth:`draw_context`, ``[interactions]`` each.
         """
 
     def conditional_probabilities(
         self, relevance: Floats, clicks: Booleans, context: Mapping[str, NDArray[Any]]
     ) -> Floats | None:
-        """Click probabilities given the clicks above, P(C_k=1 | C_<k), ``[interactions, K]``.
+        """Return click probabilities given the clicks above, P(C_k=1 | C_<k).
 
-        None if they are not known: by default, for a model that draws clicks in its own way.
+        The shape is ``[interactions, K]``. By default the result is None if the model overrides
+        :meth:`sample`, and :meth:`probabilities` otherwise.
         """
         del clicks
         own_draws = type(self).sample is not ClickModel.sample
         return None if own_draws else self.probabilities(relevance, context)
 
     def draw_context(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """Context columns (device, user, ...) of n simulated interactions; none by default."""
+        """Return context columns (device, user, ...) of n interactions; none by default."""
         del n, rng
         return {}
 
     def sample(
         self, relevance: Floats, context: Mapping[str, NDArray[Any]], rng: np.random.Generator
     ) -> Booleans:
-        """Draw clicks, ``[interactions, K]``; independent given the list unless overridden."""
+        """Draw clicks, ``[interactions, K]``. By default they are independent given the list."""
         return rng.random(relevance.shape) < self.probabilities(relevance, context)
 
     @property
     def independent(self) -> bool:
-        """Whether clicks are independent given the list, and need no context.
+        """True if clicks are independent given the list and need no context.
 
-        Together with :meth:`affine` it allows to draw counts of clicks instead of interactions.
+        If such a model also has :meth:`affine`, cltr draws click counts instead of interactions.
         """
         cls = type(self)
         return cls.sample is ClickModel.sample and cls.draw_context is ClickModel.draw_context
 
     def affine(self, top_k: int) -> Affine | None:
-        r"""Examination :math:`\alpha` and trust :math:`\beta` by rank; None if not affine."""
+        r"""Return examination :math:`\alpha` and trust :math:`\beta` by rank, or None."""
         del top_k
         return None
 
     def require_affine(self, top_k: int) -> Affine:
-        """Examination and trust by rank, for what cannot do without; one clear error if None."""
+        """Return examination and trust by rank; raise a one-line error if there are none."""
         found = self.affine(top_k)
         if found is None:
             raise UnsupportedError(
@@ -79,43 +86,44 @@ class ClickModel(Component, ABC):
 
 
 class Fittable(ClickModel):
-    """A click model that learns from a log: it counts chunk by chunk, and is fitted to the sum."""
+    """A click model that can be fitted: it counts each chunk of a log and is fitted to the sum."""
 
     needs_sessions: ClassVar[bool] = False
-    """Whether :meth:`count` needs the interactions: clicks and impressions by rank do not do."""
+    """True if :meth:`count` needs single interactions, not only clicks and impressions by rank."""
 
     def count(self, chunk: ClickLog, offsets: NDArray[np.int64]) -> Any:
-        """What fitting needs of a chunk; counts of several chunks add up with ``+``.
+        """Return what fitting needs from a chunk. Counts of several chunks are added with ``+``.
 
-        Clicks and impressions by document and rank (``ClickStatistics``) by default; a model that
-        counts something else declares ``needs_sessions``.
+        By default these are clicks and impressions by document and rank (``ClickStatistics``). A
+        model that counts something else sets ``needs_sessions = True``.
         """
         return ClickStatistics.count(chunk, offsets)
 
     @abstractmethod
     def fit(self, counts: Any, dataset: Dataset | None = None) -> "Parameters":
-        """Learn from (sums of) counts; kept in ``fitted`` and returned.
+        """Fit the model to counts. Set ``fitted`` to the result and return it.
 
         Args:
-            counts: sums of what :meth:`count` gave.
-            dataset: the lists that were counted, where they are known: their ids, and their
-                features for relevance by regression.
+            counts: the sum of what :meth:`count` returned.
+            dataset: the counted lists with ids and features, if they are known. A model that
+                predicts relevance from features needs them.
         """
 
     def infer(self, counts: Any, dataset: Dataset | None = None) -> Floats | None:
-        """Relevance of the documents of other counts, ``[docs]``: what lists share stays as is.
+        """Return relevance estimates from other counts, ``[docs]``, with the fitted values kept.
 
-        None if the model only knows the documents that it was fitted to.
+        None means that the model knows only the documents that it was fitted to.
         """
         del counts, dataset
         return None
 
     def relevance(self, dataset: Dataset | None = None) -> Floats:
-        """Relevance estimates of a fitted model, ``[docs]``.
+        """Return the relevance estimates of a fitted model, ``[docs]``.
 
         Args:
-            dataset: whose documents, matched by query and document id, or from their features
-                where relevance is a regression; those that were counted if None.
+            dataset: the documents to return. They are matched by query and document id, or scored
+                by their features if the model predicts relevance from features. None returns the
+                documents that were counted.
         """
         if self.fitted is None:
             raise UnsupportedError(
@@ -124,15 +132,15 @@ class Fittable(ClickModel):
         return self.document_relevance(self.fitted.tables(dataset))
 
     def document_relevance(self, tables: Mapping[str, Floats]) -> Floats:
-        """Relevance from the fitted numbers of documents; ``relevance`` itself by default."""
+        """Compute relevance from the fitted values of documents; by default it is one of them."""
         return tables["relevance"]
 
     def predict(self, chunk: ClickLog) -> Floats:
-        """Marginal click probabilities of logged lists under the fit, ``[interactions, K]``."""
+        """Return the fitted click probabilities of logged lists, ``[interactions, K]``."""
         return self.probabilities(chunk.shown(self.relevance()), chunk.context)
 
     def predict_given_clicks(self, chunk: ClickLog) -> Floats:
-        """Click probabilities given the clicks above under the fit, ``[interactions, K]``."""
+        """Return the fitted click probabilities given the clicks above, ``[interactions, K]``."""
         shown = chunk.shown(self.relevance())
         found = self.conditional_probabilities(shown, chunk.clicks, chunk.context)
         if found is None:

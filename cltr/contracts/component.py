@@ -1,4 +1,4 @@
-"""What all components share: a name that users type, and options that are checked."""
+"""The base class of all components: a name that users type, and options that are checked."""
 
 from typing import Any, ClassVar
 
@@ -6,7 +6,7 @@ from cltr.options import Options as CheckedOptions
 
 
 class Component:
-    """What all contracts share: a name that users type, and options that are checked."""
+    """Base class of all components: a name that users type, and options that are checked."""
 
     name: ClassVar[str]
 
@@ -14,7 +14,7 @@ class Component:
         """No options."""
 
     options: Any
-    """Checked; a component with options of its own says ``options: "Mine.Options"``."""
+    """The checked options. For mypy, declare ``options: "MyReward.Options"`` in the subclass."""
 
     def __init__(self, **options: Any) -> None:
         self.options = self.Options.parse(options, owner=self.name)

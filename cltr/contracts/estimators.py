@@ -13,35 +13,49 @@ from cltr.errors import PluginError
 from cltr.types import ClickData, Exposure, Floats, Lists
 
 Assumption: TypeAlias = Literal["click model", "propensities", "judgements"]
-"""What must be right for a reward to be: the values of the click model, the propensities."""
+"""What must be right for the estimates of a reward to be right."""
 
 
 class RewardFunction(Component, ABC):
-    r"""Clicks to one relevance estimate :math:`\mu(d)` per document. Plain numpy."""
+    r"""Estimates the relevance :math:`\mu(d)` of each document from clicks. It needs numpy only.
+
+    To divide by propensities, call ``data.exposure.inverse_propensities(examined,
+    propensity_clip=...)`` with ``examined = data.statistics.average(examination)``.
+    """
 
     assumes: ClassVar[frozenset[Assumption]] = frozenset({"click model", "propensities"})
-    """What mu rests on. With ``click model`` in it, held-out clicks test the click model. Without
-    it and ``judgements`` nothing tests mu, so a run learns in a narrow band only."""
+    """What must be right for ``mu`` to be right. If ``click model`` is in the set, cltr tests the
+    click model on held-out clicks. If neither it nor ``judgements`` is, nothing tests ``mu``: then
+    ``cltr train`` learns in a narrow band and never says deploy by this reward's estimate."""
     variance_factor: ClassVar[float | None] = None
-    r"""s in :math:`Var \le s \sum_d v_d \omega_d^2 / \rho_{0,d}^2`; None: no bound is known."""
+    r"""s in :math:`Var \le s \sum_d v_d \omega_d^2 / \rho_{0,d}^2`. None means that no bound is
+    proven; then ``safe`` refuses the reward."""
 
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
-        """Learn from training clicks what is shared between queries."""
+        """Learn what all queries share from the training clicks; nothing by default.
+
+        Args:
+            data: the training clicks.
+            click_model: ``click_model.require_affine(top_k)`` gives examination and trust.
+            seed: seed of random numbers.
+        """
         del data, click_model, seed
 
     @abstractmethod
     def mu(self, data: ClickData, *, propensity_clip: float = 0.0) -> Floats:
-        r"""The estimates, ``[docs]``.
+        r"""Return one relevance estimate for each document, ``[docs]``.
 
         Args:
-            data: training clicks, or validation clicks of other queries.
-            propensity_clip: lower limit :math:`\tau` on :math:`\rho_0`; 0 on validation clicks.
+            data: training clicks, or validation or test clicks of other queries. It has
+                ``dataset``, ``statistics`` (clicks and impressions) and ``exposure``.
+            propensity_clip: lower limit :math:`\tau` on :math:`\rho_0`; 0 except on training
+                clicks.
         """
 
 
 @dataclass(frozen=True)
 class EstimatorContext:
-    """What an estimator may want to know before training."""
+    """What :meth:`Estimator.prepare` is told before training."""
 
     n_interactions: int
     rank_weights: Floats
@@ -51,26 +65,26 @@ class EstimatorContext:
     n_queries: int = 0
     """Training queries with interactions; 0 if unknown."""
     narrow: bool = False
-    """Whether something about the log is in doubt, so that only small moves are wanted."""
+    """True if a health check left a doubt about the log, so that only small moves are wanted."""
 
 
 Guarantee: TypeAlias = Literal["none", "incentive", "enforced"]
-"""What an estimator promises, whatever the rewards are.
+"""What an estimator guarantees, whatever the rewards are.
 
 ``none``: nothing. ``incentive``: moving a document further than a bound is not rewarded, but it may
-happen. ``enforced``: what is served keeps the bound (:class:`Enforced`).
+happen. ``enforced``: the served policy keeps the bound (:class:`Enforced`).
 """
 
 
 class Estimator(Component, ABC):
-    """A function of the expected weights, separable over documents; wraps any reward function.
+    """The objective that training maximises: a sum over documents; works with any reward.
 
-    ``gain`` is elementwise and broadcasts; write it with operators and methods that numpy and torch
-    share, and its slope comes by autograd. Override the slope to give a closed form.
+    ``gain`` is elementwise and broadcasts. Write it with operators and methods that both numpy and
+    torch have; then cltr computes its slope by autograd. Override ``slope`` for a closed form.
     """
 
     guarantee: ClassVar[Guarantee] = "none"
-    """What it promises; advice and reports are built from this, never from its name."""
+    """What it guarantees. Advice and reports use this value, never the estimator's name."""
 
     def __init__(self, reward: RewardFunction | None = None, **options: Any) -> None:
         super().__init__(**options)
@@ -83,22 +97,22 @@ class Estimator(Component, ABC):
                 )
 
     def prepare(self, context: EstimatorContext) -> None:
-        """Resolve what depends on the data, such as schedules of N."""
+        """Compute what depends on the data, such as a clip that depends on N."""
         del context
 
     @abstractmethod
     def gain(self, weights: Any, logging_weights: Any, rewards: Any) -> Any:
-        r"""What a document adds to the value: a function of :math:`\omega, \omega_0, \mu`."""
+        r"""Return what each document adds to the objective, from :math:`\omega, \omega_0, \mu`."""
 
     def slope(self, weights: Floats, logging_weights: Floats, rewards: Floats) -> Floats:
-        r""":math:`\partial\,\text{gain} / \partial \omega`, elementwise."""
+        r"""Return :math:`\partial\,\text{gain} / \partial \omega`, elementwise."""
         return derivative(lambda w: self.gain(w, *tensors(logging_weights, rewards)), weights)
 
     def kinks(self, logging_weights: Floats, rewards: Floats) -> Floats | None:
-        r"""Weights at which the slope of each document's gain changes, rising, ``[docs, J]``.
+        r"""Return the weights at which the slope of the gain changes, ascending, ``[docs, J]``.
 
-        Between them the gain is linear. None if it is not, or if the kinks are not known: then
-        nothing computes the exact optimum of the gain.
+        Between two of them the gain is linear. ``--ranker optimum`` needs them to compute the exact
+        optimum. None means that the gain is not piecewise linear, or that they are not known.
         """
         del logging_weights, rewards
         return None
@@ -106,71 +120,71 @@ class Estimator(Component, ABC):
     def diagnostics(
         self, weights: Floats, exposure: Exposure, rewards: Floats | None, lists: Lists
     ) -> Mapping[str, float]:
-        r"""Numbers of its own on a policy, by name; none by default.
+        r"""Return numbers about a policy, by name, which results show; none by default.
 
         Args:
             weights: :math:`\omega`, ``[docs]``.
-            exposure: of production, on the same documents.
-            rewards: :math:`\mu`, ``[docs]``; None where a policy is judged without clicks. Then
-                only ``exposure.weights`` is known.
-            lists: where each query's documents lie, end to end.
+            exposure: exposure by production of the same documents.
+            rewards: :math:`\mu`, ``[docs]``. None if a policy is judged without clicks; then only
+                ``exposure.weights`` is known.
+            lists: start and length of each query's list of documents.
         """
         del weights, exposure, rewards, lists
         return {}
 
 
 class Penalised(Estimator):
-    """An estimator with a price on the mean divergence from the logging policy."""
+    """An estimator that subtracts a penalty on the mean divergence from production."""
 
     @abstractmethod
     def divergence(self, weights: Any, exposure: Exposure) -> Any:
-        """What a document adds to the divergence; elementwise, numpy or torch."""
+        """Return what each document adds to the divergence; elementwise, numpy or torch."""
 
     def divergence_slope(self, weights: Floats, exposure: Exposure) -> Floats:
-        r""":math:`\partial\,\text{divergence} / \partial \omega`, elementwise."""
+        r"""Return :math:`\partial\,\text{divergence} / \partial \omega`, elementwise."""
         parts = tensors(exposure.weights, exposure.propensities, exposure.attention)
         return derivative(lambda w: self.divergence(w, Exposure(*parts)), weights)
 
     @abstractmethod
     def penalty(self, mean_divergence: float) -> float:
-        """The price of the mean divergence over all logged interactions."""
+        """Return the penalty for a mean divergence over all logged interactions."""
 
     @abstractmethod
     def penalty_slope(self, mean_divergence: float) -> float:
-        """Derivative of :meth:`penalty`."""
+        """Return the derivative of :meth:`penalty`."""
 
 
 class Enforced(Estimator):
-    """An estimator whose bound is kept by what is served: a mixture with production."""
+    """An estimator whose bound always holds, because the new policy is mixed with production."""
 
     guarantee: ClassVar[Guarantee] = "enforced"
 
     @abstractmethod
     def served_share(self, weights: Floats, logging_weights: Floats, lists: Lists) -> Floats:
-        r"""Largest share :math:`\lambda_q` of the new policy that keeps the bound, ``[queries]``.
+        r"""Return the largest share of the new policy that keeps the bound, ``[queries]``.
 
-        The rest of what is served is production.
+        The other :math:`1 - \lambda_q` of the requests get production's ranking.
 
         Args:
             weights: :math:`\omega` of the new policy, ``[docs]``.
             logging_weights: :math:`\omega_0`, ``[docs]``.
-            lists: where each query's documents lie.
+            lists: start and length of each query's list of documents.
         """
 
 
 @dataclass(frozen=True)
 class QueryTask:
-    r"""Queries that get a policy of their own, and what is known of their documents.
+    r"""The queries that get a policy of their own, and what is known about their documents.
 
     Attributes:
-        estimator: of the run.
+        estimator: the estimator of the run.
         rewards: :math:`\mu`, ``[docs]``.
         logging_weights: :math:`\omega_0`, ``[docs]``.
-        lists: where each query's documents lie, end to end.
-        rank_weights: w, ``[K]``.
-        traffic: P(q), ``[queries]``.
-        each: whether a bound must hold for every query alone: the queries were not logged, so their
-            traffic is not known.
+        lists: start and length of each query's list of documents.
+        rank_weights: metric weight of each rank, ``[K]``.
+        traffic: share of each query in the traffic, ``[queries]``.
+        each: True if a bound must hold for every query alone, because the queries were not logged
+            and their traffic is not known.
     """
 
     estimator: Estimator
@@ -185,24 +199,24 @@ class QueryTask:
 class PerQuery(ABC):
     """A ranker or an estimator that gives every query a policy of its own.
 
-    The policy is stored as rankings with shares. The model that is trained beside it serves other
-    queries; an estimator is asked for those too, with the rewards that documents at their rank by
-    the model had on validation clicks.
+    The policy is stored as rankings with shares. The trained model serves all other queries. cltr
+    asks an estimator for those queries too: then the reward of a document is the mean reward, on
+    validation clicks, of documents that the model puts at the same rank.
     """
 
     @abstractmethod
     def query_weights(self, task: QueryTask) -> Floats:
-        r"""Expected weights :math:`\omega` of each query's policy, ``[docs]``.
+        r"""Return the expected weights :math:`\omega` of each query's policy, ``[docs]``.
 
-        Some distribution over rankings must have them: the m largest of a query add up to at most
-        the m largest rank weights, all of them to the sum of all.
+        A distribution over rankings must be able to have them: the m largest weights of a query
+        add up to at most the m largest rank weights, and all of them to the sum of all.
         """
 
     def kept(self, weights: Floats, task: QueryTask) -> bool:
-        """Whether policies with these expected weights keep its bound; True if it has none.
+        """Return True if policies with these expected weights keep the bound, or if there is none.
 
-        If not, as where production's weights are counted and cannot be had exactly, each query is
-        mixed with production (:class:`Enforced`).
+        If False, cltr mixes each query's policy with production (:class:`Enforced`). This happens
+        if production's weights are counted from a log, because they are not exact then.
         """
         del weights, task
         return True
@@ -210,7 +224,7 @@ class PerQuery(ABC):
 
 @dataclass(frozen=True)
 class Objective:
-    r"""The estimator, bound to a padded batch: all that a ranker needs to know.
+    r"""The estimator on one padded batch: all that a ranker needs to know.
 
     Attributes:
         weights: :math:`\omega` under the ranker's policy, ``[queries, docs]``.
@@ -225,7 +239,10 @@ class Objective:
 
     @cached_property
     def slope(self) -> Floats:
-        r""":math:`\partial U / \partial \omega(d)` at the current policy, ``[queries, docs]``."""
+        r"""The derivative :math:`\partial U / \partial \omega(d)` at the current policy.
+
+        The shape is ``[queries, docs]``.
+        """
         slope = self.estimator.slope(self.weights, self.exposure.weights, self.rewards)
         if self.price and isinstance(self.estimator, Penalised):
             steepness = self.estimator.divergence_slope(self.weights, self.exposure)
@@ -233,7 +250,7 @@ class Objective:
         return slope
 
     def gain(self, weights: Floats) -> Floats:
-        """What each document would add at other weights, ``[queries, docs]``."""
+        """Return what each document would add at other weights, ``[queries, docs]``."""
         gain: Floats = self.estimator.gain(weights, self.exposure.weights, self.rewards)
         if self.price and isinstance(self.estimator, Penalised):
             gain = gain - self.price * self.estimator.divergence(weights, self.exposure)

@@ -29,7 +29,7 @@ ADDS = "adds_to_production"
 
 
 class Tensors(NamedTuple):
-    """What a module's ``forward`` takes: the documents of whole lists."""
+    """The input of a module's ``forward``: the documents of whole lists."""
 
     features: "torch.Tensor"
     """``[docs, features]``, float32."""
@@ -56,11 +56,11 @@ class Tensors(NamedTuple):
 
 
 class TorchScorer(Scorer):
-    """Base of scorers that are a torch module; give it a ``module``."""
+    """Base class of scorers that are a torch module. Define ``module``."""
 
     @abstractmethod
     def module(self, setup: ModelSetup) -> "torch.nn.Module":
-        """A new module, from :class:`Tensors` to one score for each document, ``[docs]``."""
+        """Return a new module. It takes :class:`Tensors` and returns one score per document."""
 
     def build(self, setup: ModelSetup, *, seed: int) -> "TorchModel":
         with seeded(seed):

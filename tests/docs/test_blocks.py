@@ -14,7 +14,10 @@ import pytest
 import cltr
 from tests.docs.blocks import FENCE, ROOT, Runner, blocks_of, check_command, masked
 
-MADE = {"docs/cli.md", *(f"docs/reference/{name}.md" for name in ("api", "components", "run-file"))}
+MADE = {
+    "docs/cli.md",
+    *(f"docs/reference/{name}.md" for name in ("api", "components", "contracts", "run-file")),
+}
 """Made from the code, whose own examples are doctests."""
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Guards docs/plugins.md: it has a section with a module and a test for every kind."""
+"""Guards docs/plugins.md and its examples: there is a module and a test for every kind."""
 
 import re
 import sys
@@ -11,7 +11,8 @@ from cltr import plugins
 from cltr.interfaces import API_VERSION
 from cltr.plugins.new_package import new_package
 
-PAGE = (Path(__file__).parents[2] / "docs/plugins.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join((DOCS / name).read_text() for name in ("plugins.md", "reference/plugin-examples.md"))
 BLOCKS = re.findall(r'^ *```(\w+)(?: title="(.+?)")?\n(.*?)^ *```', PAGE, re.S | re.M)
 FILES = {title: code for kind, title, code in BLOCKS if kind == "python" and title}
 MODULES = {title: code for title, code in FILES.items() if not title.startswith("test_")}
