@@ -1,7 +1,8 @@
 """Draw the pictures of the pages: python docs/draw_pictures.py.
 
-``pictures/architecture.svg`` and ``pictures/clip.svg`` are drawings. ``pictures/ramp.png`` shows
+The ``.svg`` files are drawings: architecture, pipeline, clip, levels. ``pictures/ramp.png`` shows
 docs/ramp-shares.csv, a row for each look at a canary; ``--measure`` simulates these canaries again.
+(``python -m tests.safety_tables.picture`` draws ``pictures/defaults.png``.)
 """
 
 import argparse
@@ -18,8 +19,10 @@ text{font:14px system-ui,sans-serif;fill:#1f2933}.s{font-size:12px;fill:#52606d}
 .m{text-anchor:middle}.b{fill:#f5f7fa;stroke:#7b8794}.a{stroke:#7b8794;fill:none;marker-end:url(#h)}
 .up{stroke:#2a78d6;fill:none;stroke-width:3}.down{stroke:#c2410c;fill:none;stroke-width:3}
 .d{stroke:#7b8794;stroke-dasharray:4 4;fill:none}.band{fill:#2a78d6;opacity:.12}
+.p{fill:#fff}.l0{fill:#009e73}.l1{fill:#e69f00}.l2{fill:#0072b2}
 @media (prefers-color-scheme:dark){text{fill:#f5f7fa}.s{fill:#cbd2d9}.b{fill:#323f4b;stroke:#9aa5b1}
-.a,.d{stroke:#9aa5b1}#h path{fill:#9aa5b1}.up{stroke:#6aa9f4}.down{stroke:#f08a5d}}
+.a,.d{stroke:#9aa5b1}#h path{fill:#9aa5b1}.up{stroke:#6aa9f4}.down{stroke:#f08a5d}.p{fill:#1f2933}
+.l2{fill:#56b4e9}}
 </style><defs><marker id="h" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8"
 orient="auto"><path d="M0 0 8 4 0 8z" fill="#7b8794"/></marker></defs>"""
 CASES = (
@@ -38,7 +41,8 @@ def svg(width: int, height: int, title: str, description: str, body: str) -> str
         f'aria-labelledby="t d"><title id="t">{escape(title)}</title>'
         f'<desc id="d">{escape(description)}</desc>'
     )
-    return f"{head}{STYLE}{body}</svg>\n"
+    page = f'<rect class="p" width="{width}" height="{height}" rx="6"/>'  # under any page's colour
+    return f"{head}{STYLE}{page}{body}</svg>\n"
 
 
 def _box(x: float, y: float, width: float, title: str, *lines: str) -> str:
@@ -104,7 +108,11 @@ def architecture() -> str:
     body += _box(20, y, 700, "cli/, api/, studies/", "commands and functions that call all this")
     y += 62
     body += _box(
-        20, y, 700, "files/, kernels/, types, interfaces, options", "what everybody shares"
+        20,
+        y,
+        700,
+        "contracts/, interfaces, types, options, files/, kernels/",
+        "what everybody shares",
     )
     return svg(
         740,
@@ -151,6 +159,64 @@ def clip() -> str:
     )
 
 
+def pipeline() -> str:
+    """The way from clicks to a verdict, and back to the next log."""
+    stages = (
+        ("log", "clicks on what", "production showed"),
+        ("reward", "clicks become", "relevance μ(d)"),
+        ("estimator", "gain of weights:", "PRPO, plain, band"),
+        ("ranker", "gradients", "of the gain"),
+        ("policy", "rankings by scores,", "weights ω(d)"),
+        ("verdict", "certificate, bounds,", "deploy or not"),
+    )
+    body = ""
+    for number, (title, *lines) in enumerate(stages):
+        x = 10 + 150 * number
+        body += _box(x, 14, 132, title, *lines)
+        if number:
+            body += f'<path class="a" d="M{x - 18} 46h16"/>'
+    body += '<path class="a" d="M826 78V112H76V81"/>'
+    words = "what is served makes the next log, with exposure known exactly"
+    body += f'<text class="s m" x="451" y="132">{words}</text>'
+    return svg(
+        902,
+        146,
+        "From clicks to a verdict",
+        "A log gives a reward, an estimator weighs it, a ranker learns a policy, and a verdict "
+        "decides; what is served makes the next log.",
+        body,
+    )
+
+
+def levels() -> str:
+    """What must be right for each level of trust, and what it gives; the most certain below."""
+    rows = (
+        (2, 730, "the click model holds", "estimated gain and its lower bound, from the log"),
+        (1, 590, "clicks on what was shown mean something", "who won the canary, at every look"),
+        (0, 450, "nothing about users", "how far NDCG can fall at worst"),
+    )
+    body = ""
+    for number, (level, width, title, line) in enumerate(rows):
+        y = 10 + 78 * number
+        body += f'<rect class="b" x="10" y="{y}" width="{width}" height="66" rx="6"/>'
+        body += f'<rect class="l{level}" x="10" y="{y}" width="8" height="66"/>'
+        body += f'<text x="32" y="{y + 27}">Level {level}: {title}</text>'
+        body += f'<text class="s" x="32" y="{y + 48}">{line}</text>'
+    body += '<text class="s" x="476" y="196">lower: fewer assumptions</text>'
+    body += '<text class="s" x="476" y="212">higher: sharper numbers</text>'
+    return svg(
+        750,
+        242,
+        "Three levels of trust",
+        "Level 0 assumes nothing about users and bounds the worst loss. Level 1 needs a canary. "
+        "Level 2 needs the click model.",
+        body,
+    )
+
+
+DRAWINGS = {"architecture": architecture, "clip": clip, "levels": levels, "pipeline": pipeline}
+
+
 def measure() -> None:
     """Simulate the canaries of the picture."""
     import tempfile
@@ -174,7 +240,7 @@ def measure() -> None:
                     writer.writerow(row)
 
 
-def ramp() -> None:
+def ramp(path: Path = PICTURES / "ramp.png") -> None:
     """Shares of the requests while canaries run."""
     from matplotlib.figure import Figure
 
@@ -199,7 +265,7 @@ def ramp() -> None:
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     figure.axes[0].set_ylabel("share of the requests (%)")
-    figure.savefig(PICTURES / "ramp.png", dpi=130)
+    figure.savefig(path, dpi=130)
 
 
 def main() -> None:
@@ -207,8 +273,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", action="store_true", help="simulate the canaries again")
     arguments = parser.parse_args()
-    for name, drawing in (("architecture", architecture()), ("clip", clip())):
-        (PICTURES / f"{name}.svg").write_text(drawing, encoding="utf-8")
+    for name, drawing in DRAWINGS.items():
+        (PICTURES / f"{name}.svg").write_text(drawing(), encoding="utf-8")
     if arguments.measure:
         measure()
     if SHARES.exists():
