@@ -46,8 +46,8 @@ docs: $(VENV)/installed-docs ## build the site into site/, with search that work
 	$(BIN)/python docs/reference_pages.py
 	$(BIN)/python -m zensical build --strict
 
-release: $(VENV)/installed-test ## build the wheels of all packages and try them in a clean environment
-	bash .ci/release
+release: $(VENV)/installed-test ## build the wheels of all packages and try them (SOURCE=https://…)
+	@$(BIN)/python .ci/release.py --source "$(SOURCE)"
 
 clean: ## remove caches and what builds leave behind (.venv stays)
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache

@@ -27,11 +27,7 @@ BLOCKS = {page: blocks_of(page, text) for page, text in PAGES.items() if page no
 SHOP = "docs/tutorials/shop.md"
 FILES_OF_THE_SHOP = re.compile(r"files\s+of\s+\[the\s+shop\s+tutorial\]")
 AFTER_THE_SHOP = [page for page, text in PAGES.items() if FILES_OF_THE_SHOP.search(text)]
-ALONE = [
-    page
-    for page, blocks in BLOCKS.items()
-    if blocks and page not in (SHOP, *AFTER_THE_SHOP, "CONTRIBUTING.md")
-]
+ALONE = [page for page, blocks in BLOCKS.items() if blocks and page not in (SHOP, *AFTER_THE_SHOP)]
 
 
 def run_page(page: str) -> None:
