@@ -1,6 +1,7 @@
 """``cltr data import``, ``cltr data split``, ``cltr data info`` and ``cltr data export``."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,21 @@ def _files(split: str) -> Callable[[Command], Command]:
 Examples:
   cltr data import MSLR-WEB10K --preset mslr10k --normalize log1p-z-score --out mslr.h5
   cltr data import features.parquet --out data.h5
+  cltr data import features.parquet --shards 8 --out data
   cltr data import features.csv --query-column q --document-column url --missing zero --out data.h5
   cltr data import my-folder --out data.h5
   cltr data import --train S1.txt --train S2.txt --valid S3.txt --test S4.txt --out mq2008.h5""",
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@out_file(help="Data set file to write (.h5).", required=True)
+@out_file(
+    help="Data set file to write (.h5), or folder with --shards.", metavar="PATH", required=True
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(min=1),
+    help="Write a folder of so many files instead of one, as 'cltr data split' does. While it "
+    "works, cltr needs the disk space twice.",
+)
 @_files("train")
 @_files("valid")
 @_files("test")
@@ -135,6 +145,7 @@ Examples:
 def import_(
     paths: tuple[Path, ...],
     out: Path,
+    shards: int | None,
     as_json: bool,
     verbose: bool,
     **options: Any,
@@ -152,7 +163,7 @@ def import_(
     del verbose
     from cltr.api.progress import byte_progress, share_progress
     from cltr.cli.common.output import print_json
-    from cltr.data.importing import are_tables, import_dataset
+    from cltr.data.importing import are_tables, import_dataset, import_shards
     from cltr.report.data_tables import print_info
 
     names = [
@@ -164,13 +175,14 @@ def import_(
     ]
     chosen = {name: options.pop(name) for name in names}
     columns = {name: value for name, value in chosen.items() if value}
+    write = import_dataset if shards is None else partial(import_shards, n_shards=shards)
     given = [*paths, *options["train"], *options["valid"], *options["test"]]
     if are_tables(given):
         with share_progress(True) as on_share:
-            info = import_dataset(paths, out, columns=columns, on_share=on_share, **options)
+            info = write(paths, out, columns=columns, on_share=on_share, **options)
     else:
         with byte_progress() as progress:
-            info = import_dataset(paths, out, columns=columns, progress=progress, **options)
+            info = write(paths, out, columns=columns, progress=progress, **options)
     if as_json:
         print_json(info)
     else:

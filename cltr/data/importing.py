@@ -10,10 +10,11 @@ from cltr.data.dataset_file import save_dataset
 from cltr.data.layouts import named_by_split
 from cltr.data.loading import DEMO, about_dataset, find_dataset, open_dataset
 from cltr.data.normalization import NORMALIZATIONS
-from cltr.data.shards import write_shards
+from cltr.data.shards import require_new_folder, write_shards
 from cltr.data.split_files import OnBytes
 from cltr.data.svmlight import MOST_FEATURES
 from cltr.errors import UsageError
+from cltr.files.claims import hidden_folder
 from cltr.files.table_files import OnShare, expand, is_table, silent
 from cltr.types import Dataset, Integers
 
@@ -22,6 +23,7 @@ __all__ = [
     "dataset_info",
     "describe_dataset",
     "import_dataset",
+    "import_shards",
     "open_dataset",
     "save_dataset",
     "split_dataset",
@@ -100,6 +102,31 @@ def import_dataset(
         judgements=judgements,
         progress=progress,
     )
+    return dataset_info(out)
+
+
+def import_shards(
+    paths: Sequence[Path | str], out: Path | str, *, n_shards: int, **choices: Any
+) -> dict[str, Any]:
+    """Import files into a folder of shards; see :mod:`cltr.data.shards`.
+
+    One file is written first, beside the folder, and removed at the end.
+
+    Args:
+        paths: as of :func:`import_dataset`.
+        out: folder to write; it appears when all shards are in it.
+        n_shards: number of files.
+        choices: all else, as of :func:`import_dataset`.
+
+    Returns:
+        What :func:`dataset_info` says of the folder.
+    """
+    out = Path(out)
+    require_new_folder(out)
+    with hidden_folder(out.parent) as folder:
+        whole = folder / f"{out.name}.h5"
+        import_dataset(paths, whole, **choices)
+        split_dataset(str(whole), out, n_shards=n_shards)
     return dataset_info(out)
 
 

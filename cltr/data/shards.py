@@ -77,8 +77,7 @@ def write_shards(dataset: Dataset, out: Path | str, *, n_shards: int, about: Any
         about: what is noted in every shard; anything that JSON can hold.
     """
     out = Path(out)
-    if out.exists():
-        raise UsageError(f"--out {out}: exists; name a new folder")
+    require_new_folder(out)
     if not 1 <= n_shards <= dataset.n_queries:
         raise UsageError(
             f"--shards {n_shards}: expected 1 to {dataset.n_queries:,}, the number of queries"
@@ -102,6 +101,12 @@ def write_shards(dataset: Dataset, out: Path | str, *, n_shards: int, about: Any
         text = json.dumps({**index, "seal": _seal(index)}, indent=1)
         (folder / INDEX).write_text(text + "\n", encoding="utf-8")
         folder.rename(out)
+
+
+def require_new_folder(out: Path) -> None:
+    """Refuse a folder that is there already."""
+    if out.exists():
+        raise UsageError(f"--out {out}: exists; name a new folder")
 
 
 def _cut(dataset: Dataset, n_shards: int) -> Iterator[tuple[Dataset, Bounds]]:

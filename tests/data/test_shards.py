@@ -174,3 +174,45 @@ def test_a_folder_that_is_there_and_too_many_shards_are_refused(stored, tmp_path
     with pytest.raises(UsageError, match=r"--shards 25: expected 1 to 24, the number of queries"):
         split_dataset(str(stored[0]), tmp_path / "many", n_shards=25)
     assert not (tmp_path / "many").exists()
+
+
+@pytest.fixture
+def text(tmp_path):
+    lines = [f"{d % 3} qid:{q} 1:{q + d} 2:0.5\n" for q in range(9) for d in range(4)]
+    (tmp_path / "train.txt").write_text("".join(lines))
+    return tmp_path / "train.txt"
+
+
+def imported(text, *words):
+    from click.testing import CliRunner
+
+    from cltr.cli import cli
+
+    return CliRunner().invoke(cli, ["data", "import", "--train", str(text), *map(str, words)])
+
+
+def test_an_import_into_shards_is_that_into_a_file_and_a_split(text, tmp_path):
+    assert imported(text, "--out", tmp_path / "data.h5").exit_code == 0
+    done = imported(text, "--shards", 3, "--out", tmp_path / "data")
+    assert done.exit_code == 0, done.output
+    one, shards = cltr.open_dataset(tmp_path / "data.h5"), cltr.open_dataset(tmp_path / "data")
+    assert len(list((tmp_path / "data").glob("*.h5"))) == 3
+    assert shards.fingerprint == one.fingerprint
+    assert np.array_equal(np.asarray(shards.features[:]), one.features)
+    assert not list(tmp_path.glob(".*"))  # the one file is gone
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--shards", "10", "--out", "new"], "--shards 10: expected 1 to 9, the number of queries"),
+        (["--shards", "0", "--out", "new"], "Invalid value for '--shards'"),
+        (["--shards", "3", "--out", "."], "--out .: exists; name a new folder"),
+    ],
+)
+def test_shards_that_cannot_be_are_refused_in_one_line(text, words, expected, monkeypatch):
+    monkeypatch.chdir(text.parent)
+    done = imported(text, *words)
+    assert done.exit_code != 0
+    assert expected in (done.output + str(done.exception))
+    assert sorted(path.name for path in text.parent.iterdir()) == ["train.txt"]
