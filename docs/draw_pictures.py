@@ -148,9 +148,10 @@ def clip() -> str:
         body += f'<text class="s" x="{left}" y="31">{line}</text>'
         body += f'<text class="s m" x="{middle}" y="248">weight ω of the document</text>'
         body += f'<text class="s" x="{left + 6}" y="60">gain</text>'
+    body = f'<g transform="translate(0 8)">{body}</g>'
     return svg(
         730,
-        260,
+        270,
         "PRPO rewards a move only up to its clip",
         "With a positive reward the gain rises with the weight of the document up to the upper "
         "bound and is flat beyond it. With a negative reward the gain rises as the weight falls, "

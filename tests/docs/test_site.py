@@ -5,14 +5,18 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.report import browser as chromium
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS) for path in DOCS.rglob("*.md"))
+CONTROL = "\ue009"
 LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -59,13 +63,38 @@ def test_reference_pages_are_current():
         )
 
 
-def test_the_site_is_built_without_a_warning(tmp_path):
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """What building the site prints, and the site."""
     if importlib.util.find_spec("zensical") is None:
         pytest.skip("zensical is not installed; make docs installs it")
-    shutil.copytree(DOCS, tmp_path / "docs")
-    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(DOCS, folder / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
     words = [sys.executable, "-m", "zensical", "build", "--strict"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "No issues found" in done.stdout + done.stderr
-    assert (tmp_path / "site" / "tutorials" / "shop.html").exists()
+    return done.stdout + done.stderr, folder / "site"
+
+
+def test_the_site_is_built_without_a_warning(built):
+    told, site = built
+    assert "No issues found" in told
+    assert (site / "tutorials" / "shop.html").exists()
+
+
+@pytest.mark.skipif(chromium.MISSING, reason=chromium.WHY)
+def test_search_works_from_the_file_system_without_a_network(built, tmp_path):
+    page = built[1] / "reference" / "components.html"
+    texts = "return [...document.querySelectorAll('*')].map(e => e.shadowRoot?.textContent).join()"
+    with chromium.browser(tmp_path / "profile") as tab:
+        tab.open(page)
+        tab.type("k", held=CONTROL)
+        tab.type("rollback")
+        found = None
+        for _ in range(300):
+            if found := re.search(r"(\d+) results", tab.script(texts)):
+                break
+            time.sleep(0.1)
+        assert found and int(found[1]) > 5
+        assert [one for one in tab.requests() if re.match("https?:", one)] == []

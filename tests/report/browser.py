@@ -34,6 +34,17 @@ class Browser:
     def script(self, text: str, *arguments):
         return self._send("execute/sync", script=text, args=list(arguments))
 
+    def type(self, keys: str, *, held: str = "") -> None:
+        """Press keys one after the other, while another may be held down."""
+        pressed = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        if held:
+            pressed = [
+                {"type": "keyDown", "value": held},
+                *pressed,
+                {"type": "keyUp", "value": held},
+            ]
+        self._send("actions", actions=[{"type": "key", "id": "keyboard", "actions": pressed}])
+
     def devtools(self, command: str, **parameters):
         return self._send("goog/cdp/execute", cmd=command, params=parameters)
 
