@@ -2,7 +2,8 @@
 
 The ``.svg`` files are drawings: architecture, pipeline, clip, levels. ``pictures/ramp.png`` shows
 docs/ramp-shares.csv, a row for each look at a canary; ``--measure`` simulates these canaries again.
-(``python -m tests.safety_tables.picture`` draws ``pictures/defaults.png``.)
+``pictures/defaults.png`` is drawn by ``python -m tests.safety_tables --finished``, and
+``pictures/difference.png`` by ``python docs/fill_panel.py``.
 """
 
 import argparse

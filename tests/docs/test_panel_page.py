@@ -22,8 +22,9 @@ def fill_panel():
 
 
 def test_the_tables_are_those_of_the_results(fill_panel):
-    by_method, by_users = (path.read_text(encoding="utf-8") for path in fill_panel.PAGES)
-    for page in (by_method, by_users):
+    by_method, by_users, readme = (path.read_text(encoding="utf-8") for path in fill_panel.PAGES)
+    assert "<!-- panel mq2008 short -->\n\n| method |" in readme
+    for page in (by_method, by_users, readme):
         assert fill_panel.filled(page) == page, "run: python docs/fill_panel.py"
     for name in PUBLISHED:
         assert f"<!-- panel {name} -->\n\n| method | runs |" in by_method

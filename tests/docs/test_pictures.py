@@ -60,6 +60,11 @@ def test_what_the_default_command_gained(tmp_path):
     check_same(tmp_path / "defaults.png", picture.PICTURE)
 
 
+def test_the_difference_that_the_method_makes(tmp_path):
+    panels.draw_difference(tmp_path / "difference.png")
+    check_same(tmp_path / "difference.png", panels.PICTURE)
+
+
 def test_gains_against_the_worst_case(tmp_path):
     tradeoff = script("examples/safety_tradeoff.py")
     tradeoff.draw(tradeoff.read(DOCS / "safety.csv"), tmp_path / "safety.png")

@@ -45,7 +45,9 @@ def draw(runs: Mapping[Cell, Pooled], path: Path = PICTURE) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("NDCG@5 gained on production, test queries of MQ2008 (%)")
     axes.set_title(
-        "cltr train without options, 100,000 interactions; a dot is a seed", fontsize=10, loc="left"
+        "plain DR (first row) and cltr train; 100,000 interactions, a dot is a seed",
+        fontsize=10,
+        loc="left",
     )
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
