@@ -27,6 +27,9 @@ class RewardFunction(Component, ABC):
     """What must be right for ``mu`` to be right. If ``click model`` is in the set, cltr tests the
     click model on held-out clicks. If neither it nor ``judgements`` is, nothing tests ``mu``: then
     ``cltr train`` learns in a narrow band and never says deploy by this reward's estimate."""
+    needs_affine: ClassVar[bool] = False
+    """Whether it needs examination and trust by rank. If so, ``cltr train`` refuses click models
+    without them before any work."""
     variance_factor: ClassVar[float | None] = None
     r"""s in :math:`Var \le s \sum_d v_d \omega_d^2 / \rho_{0,d}^2`. None means that no bound is
     proven; then ``safe`` refuses the reward."""
@@ -95,6 +98,11 @@ class Estimator(Component, ABC):
                     f"estimator '{self.name}' defines {method}, so it must be a subclass of "
                     f"cltr.interfaces.{contract.__name__}"
                 )
+
+    def objection(self, metric: str) -> str | None:
+        """Why the estimator cannot be trained for a metric, and what to do; None if it can."""
+        del metric
+        return None
 
     def prepare(self, context: EstimatorContext) -> None:
         """Compute what depends on the data, such as a clip that depends on N."""

@@ -87,6 +87,12 @@ class GivenScores:
     report: ScoreReport
 
 
+def check_scores(path: Path) -> None:
+    """Refuse a file that is no table of scores or ranks, and no TREC run."""
+    with workspace() as connection:
+        create_scores(connection, path, ranks=True)
+
+
 def read_candidate(path: Path, dataset: Dataset) -> GivenScores:
     """Read a table of scores or ranks, or a TREC run, and match it to a data set.
 

@@ -9,6 +9,7 @@ from cltr.errors import DataError, UsageError
 from cltr.evaluation.candidate import (
     ScoreReport,
     Serve,
+    check_scores,
     read_candidate,
     serve_scores,
     unchanged,
@@ -55,8 +56,10 @@ def check_candidate(path: Path, *, log: Path | None, clicks: str) -> None:
         _refuse_own_clicks(path, config.log, "" if log is None else str(log), clicks == "test")
         folder.read_json("result.json")
         compose(config)
-    elif not path.exists():
+        return
+    if not path.exists():
         raise DataError(f"{path}: no such file; give a run, a table of scores or '{PRODUCTION}'")
+    check_scores(path)
 
 
 def _refuse_own_clicks(path: Path, trained_on: str, log: str, only_test: bool) -> None:

@@ -124,9 +124,10 @@ def compose(config: RunConfig, *, needs: Mapping[str, str] | None = None) -> Com
             made_with = config.provenance
             known = needs or made_with.get("plugins") or made_with.get("versions", {})
             raise UnknownNameError(f"{error}{missing_plugins(known)}") from error
-    objection = components.ranker.objection(components.estimator)
-    if objection is not None:
-        raise UnsupportedError(objection)
+    estimator = components.estimator
+    for objection in (components.ranker.objection(estimator), estimator.objection(config.metric)):
+        if objection is not None:
+            raise UnsupportedError(objection)
     return components
 
 

@@ -73,12 +73,15 @@ def _begin_new(
 
 
 def _check_ranks(config: RunConfig, components: Components) -> None:
-    """Refuse more ranks than the click models have values for, before any work."""
+    """Refuse click models without the values by rank that are needed, before any work."""
+    needed = components.reward.needs_affine or config.metric == "clicks"
+    if needed and config.click_model.name != AUTO:
+        components.click_model.require_affine(config.top_k)
     for model in {
         components.click_model,
         components.click_model if config.log else components.users,
     }:
-        with suppress(UnsupportedError):  # a model that is not affine says so where it matters
+        with suppress(UnsupportedError):  # a model that need not be affine
             model.affine(config.top_k)
 
 

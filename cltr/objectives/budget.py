@@ -54,13 +54,19 @@ class Budget(Plain, Enforced, PerQuery):
         self.loss, self.loss_per_query = self.options.loss, self.options.loss_per_query
         self._rank_weights = rank_weights("dcg", RANKS)
 
+    def objection(self, metric: str) -> str | None:
+        if metric == "dcg":
+            return None
+        return (
+            f"estimator '{self.name}' bounds the loss of NDCG, so it is trained with the metric "
+            f"dcg, not '{metric}'; leave out --metric"
+        )
+
     def prepare(self, context: EstimatorContext) -> None:
         """In doubt no query may lose more than in a narrow band."""
-        if context.metric != "dcg":
-            raise UnsupportedError(
-                f"estimator '{self.name}' bounds the loss of NDCG, so it is trained with the "
-                f"metric dcg, not '{context.metric}'; leave out --metric"
-            )
+        objection = self.objection(context.metric)
+        if objection is not None:
+            raise UnsupportedError(objection)
         self._rank_weights = context.rank_weights
         most = 1 - NARROW if context.narrow else 1.0
         self.loss = min(self.options.loss, most)

@@ -120,6 +120,20 @@ def test_combinations_that_cannot_be(refused, words, line):
     assert line in refused(*TRAIN, *words, "--out", "run", code=1)
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--click-model", "cascade"], "is not affine in relevance"),
+        (["--reward", "dr", "--click-model", "cascade"], "is not affine in relevance"),
+        (["--metric", "clicks", "--reward", "naive", "--click-model", "cascade"], "not affine"),
+        (["--estimator", "budget", "--metric", "clicks"], "trained with the metric dcg"),
+    ],
+)
+def test_they_are_refused_before_any_work(refused, monkeypatch, words, line):
+    monkeypatch.setattr("cltr.experiment.train_run.open_data", lambda config: pytest.fail("late"))
+    assert line in refused(*TRAIN, *words, "--out", "run", code=1)
+
+
 # Files: exit 1, or 2 for a run file that says something wrong.
 
 

@@ -133,6 +133,15 @@ def test_what_cannot_be_judged(refused, log, words, code, line):
     assert line in refused(*words, code=code)
 
 
+@pytest.mark.parametrize("command", ["gate", "evaluate"])
+def test_a_table_without_scores_is_refused_before_the_log_is_read(
+    refused, here, monkeypatch, command
+):
+    (here / "wrong.csv").write_text("query,colour\n1,red\n")
+    monkeypatch.setattr("cltr.api.candidates.open_judged_log", lambda *a, **k: pytest.fail("late"))
+    assert "wrong.csv: " in refused(command, "wrong.csv", *JUDGING, code=1)
+
+
 def test_a_canary_is_judged(cltr, log, scores, here, refused):
     rng = np.random.default_rng(0)
     new = rng.random(8000) < 0.5

@@ -24,6 +24,7 @@ class Regressed(RewardFunction):
     class Options(RegressionOptions):
         """The regression."""
 
+    needs_affine = True
     options: "Regressed.Options"
     affine: Affine
     regression: "Callable[[NDArray[np.float32]], Floats] | None" = None

@@ -20,6 +20,8 @@ from cltr.types import Affine, ClickData, Floats
 class AffineReward(RewardFunction):
     """Base of both: remembers how the click model says that people click."""
 
+    needs_affine = True
+
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
         del seed
         self._affine = click_model.require_affine(data.statistics.top_k)
