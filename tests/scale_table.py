@@ -33,8 +33,9 @@ from cltr.objectives.rewards import Naive
 from cltr.policies.rank_weights import rank_weights
 from cltr.training.exact_ranker import Exact
 from cltr.training.loop import Trainer, TrainingOptions
-from cltr.training.processes import current_processes, joined
+from cltr.training.processes import current_processes
 from cltr.training.scorers import Mlp
+from cltr.training.together import joined
 from cltr.types import Dataset, Exposure, Rewards
 
 FLOAT32, FLOAT64, CHARACTER = 4, 8, 4
@@ -75,9 +76,10 @@ class Size:
             / self.processes,
             "document ids on disk, bytes": n * ID_WIDTH * CHARACTER,
             "labels in memory, bytes": n * FLOAT64,
-            "impressions and clicks in memory, bytes": n * 2 * self.top_k * FLOAT64,
-            "rewards and exposure in memory, bytes": n * 4 * FLOAT64,
-            "scores in memory, bytes": n * FLOAT64,
+            "impressions and clicks in the first process, bytes": n * 2 * self.top_k * FLOAT64,
+            "rewards and exposure in the first process, bytes": n * 4 * FLOAT64,
+            "rewards and exposure in another, bytes": n * 4 * FLOAT64 / self.processes,
+            "scores in the first process, bytes": n * FLOAT64,
             "parameters": self.parameters,
             "gradient, bytes": gradient,
             "steps of an epoch": steps,
@@ -86,8 +88,8 @@ class Size:
         }
 
 
-def write_data(size: Size, path: Path) -> None:
-    """Random features in two shards."""
+def write_data(size: Size, path: Path, *, valid: int = 0) -> None:
+    """Random features in two shards; some of the queries are for validation."""
     rng = np.random.default_rng(0)
     n = size.queries * size.documents
     made = Dataset(
@@ -96,7 +98,11 @@ def write_data(size: Size, path: Path) -> None:
         np.arange(size.queries + 1) * size.documents,
         np.arange(size.queries).astype(str),
         np.arange(n).astype(f"U{ID_WIDTH}"),
-        {"train": (0, size.queries), "valid": (size.queries,) * 2, "test": (size.queries,) * 2},
+        {
+            "train": (0, size.queries - valid),
+            "valid": (size.queries - valid, size.queries),
+            "test": (size.queries,) * 2,
+        },
     )
     write_shards(made, path, n_shards=2)
 
@@ -160,13 +166,13 @@ def _mark() -> dict[str, float]:
     return {
         "seconds": time.perf_counter(),
         "busy": used.ru_utime + used.ru_stime,
-        "memory": _own_memory(),
+        "memory": own_memory(),
         "summed": getattr(current_processes(), "sent", 0),
         "loopback": float(loopback.split(":")[1].split()[8]),
     }
 
 
-def _own_memory() -> float:
+def own_memory() -> float:
     """Bytes of memory without pages of files, which the system can take back."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith("RssAnon:"))

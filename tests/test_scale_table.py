@@ -15,8 +15,9 @@ def test_the_page_has_the_numbers_of_the_script():
         "features a process reads in an epoch": "40.8 GB",
         "document ids on disk": "48 GB",
         "labels in memory": "9.6 GB",
-        "impressions and clicks in memory": "192 GB",
-        "rewards and exposure in memory": "38.4 GB",
+        "impressions and clicks in the first process": "192 GB",
+        "rewards and exposure in the first process": "38.4 GB",
+        "rewards and exposure in another": "2.4 GB",
         "sent by a process in an epoch": "74.9 GB",
     }
     for name, text in gigabytes.items():

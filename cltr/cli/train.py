@@ -114,7 +114,7 @@ def command(
     from cltr.cli.common.output import show
     from cltr.experiment.config import parse_options
     from cltr.report.run_tables import result_tables
-    from cltr.training.processes import joined
+    from cltr.training.together import joined
 
     options = parse_options(assignments)
     with joined() as processes, processes.places(out, resume) as (folder, begun):

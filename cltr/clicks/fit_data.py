@@ -176,7 +176,7 @@ def open_fit_data(
     depth = log.statistics["train"].top_k
     if top_k is not None and top_k > depth:
         raise UsageError(f"--top-k is {top_k}, but the log shows {depth} ranks")
-    lists = own_lists(log, path) if dataset is None else dataset
+    lists = own_lists(log.lists, path) if dataset is None else dataset
     source = FitData(path, log, lists, top_k or depth, seed)
     for part, what in zip(source.statistics, ("to fit to", "held out"), strict=True):
         if part.n_interactions == 0:

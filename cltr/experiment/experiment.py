@@ -23,6 +23,7 @@ from cltr.experiment.components import Components, compose
 from cltr.experiment.config import RunConfig
 from cltr.experiment.held_out import hold_out
 from cltr.experiment.initial_model import start_model
+from cltr.experiment.joint_work import SKYLINE, Lesson, joint
 from cltr.experiment.label_training import require_judgements, train_production, train_skyline
 from cltr.experiment.library_setup import set_up_libraries
 from cltr.experiment.outcome import Learned, Outcome
@@ -31,10 +32,11 @@ from cltr.experiment.progress import Progress
 from cltr.experiment.query_policies import QueryPolicies, make_policies
 from cltr.experiment.reward_clicks import reward_clicks
 from cltr.experiment.run_log import cut_clicks
+from cltr.experiment.run_trainer import make_trainer, prepare_estimator, training_weights
 from cltr.experiment.seeds import seed_for
 from cltr.exposure.exposure import counted_exposure, exposure_of
 from cltr.exposure.production_ranker import Production
-from cltr.interfaces import ClickModel, EstimatorContext, Model, Policy
+from cltr.interfaces import ClickModel, Model, Policy
 from cltr.logs.log_file import interactions_of
 from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
@@ -117,7 +119,7 @@ class Experiment:
     @cached_property
     def rank_weights(self) -> Floats:
         """Rank weights of the training metric, ``[K]``."""
-        return self._weights_of(self.config.metric)
+        return training_weights(self.config, self.components)
 
     @cached_property
     def reported_weights(self) -> dict[str, Floats]:
@@ -244,16 +246,7 @@ class Experiment:
             n_interactions: of the training queries.
             n_queries: training queries with interactions.
         """
-        self.components.estimator.prepare(
-            EstimatorContext(
-                n_interactions,
-                self.rank_weights,
-                self.config.metric,
-                self.components.click_model,
-                n_queries,
-                self.plan == "narrow",
-            )
-        )
+        prepare_estimator(self.config, self.components, self.plan, n_interactions, n_queries)
 
     def learn(
         self,
@@ -282,35 +275,31 @@ class Experiment:
             on_epoch(current)
             self.progress.epoch(current, self.config.training)
 
-        final = trainer.train(
-            model,
-            rewards["train"],
-            rewards["valid"],
-            start_counts=config.init == "production",
-            state=state,
-            on_epoch=after_epoch,
-        )
+        start_counts, resumes = config.init == "production", state is not None
+        click_model = self.components.click_model
+        lesson = Lesson(model, rewards, click_model, self.plan, start_counts, resumes)
+        with lesson.joint(self.config, self.dataset):
+            final = trainer.train(
+                model,
+                rewards["train"],
+                rewards["valid"],
+                start_counts=start_counts,
+                state=state,
+                on_epoch=after_epoch,
+            )
         own = make_policies(self, model, rewards)
         return Learned(model, final, trainer.diagnostics(model, rewards["train"]), own)
 
     @property
     def trainer(self) -> Trainer:
         """The training loop of this run; it makes no step if the run stays with production."""
-        options = self.config.training
-        if self.plan == "stay":
-            options = options.model_copy(update={"epochs": 0})
-        return Trainer(
-            self.components.estimator,
-            self.components.ranker,
-            self.rank_weights,
-            options,
-            seed=seed_for(self.config.seed, "training"),
-        )
+        return make_trainer(self.config, self.components, self.plan)
 
     def learn_from_labels(self) -> Model:
         """The skyline: the same scorer trained on the labels of all training queries."""
         self.progress.stage("skyline")
-        return train_skyline(self.config, self.dataset, self.components.scorer, self.progress)
+        with joint(SKYLINE):
+            return train_skyline(self.config, self.dataset, self.components.scorer, self.progress)
 
     def serve(
         self, model: Model, *, own: QueryPolicies | None = None, blend: float = 1.0

@@ -9,6 +9,7 @@ from cltr.errors import DataError
 from cltr.experiment.components import build
 from cltr.experiment.config import RunConfig
 from cltr.experiment.initial_model import new_model, standardizes
+from cltr.experiment.joint_work import PRODUCTION, joint
 from cltr.experiment.progress import Progress
 from cltr.experiment.seeds import seed_for
 from cltr.exposure.production_ranker import Production
@@ -46,6 +47,13 @@ def require_judgements(dataset: Dataset, who: str) -> None:
 
 def train_production(config: RunConfig, dataset: Dataset, progress: Progress) -> Production:
     """A ranker on the labels of a few training queries, such as a team has in production."""
+    with joint(PRODUCTION):
+        model = production_model(config, dataset, progress)
+    return Production(score(model, dataset), production_scorer(config).name, model)
+
+
+def production_model(config: RunConfig, dataset: Dataset, progress: Progress) -> Model:
+    """The model of that ranker."""
     options = config.production
     scorer = production_scorer(config)
     seed = seed_for(options.seed or config.seed, "production")
@@ -71,7 +79,7 @@ def train_production(config: RunConfig, dataset: Dataset, progress: Progress) ->
         None,
         on_epoch=lambda state: progress.epoch(state, loop),
     )
-    return Production(score(model, dataset), scorer.name, model)
+    return model
 
 
 def production_scorer(config: RunConfig) -> Scorer:

@@ -16,7 +16,7 @@ from cltr.exposure.production_ranker import (
     misfit,
 )
 from cltr.interfaces import ClickModel
-from cltr.logs.log_file import LogFile, open_log, own_lists, shape_of
+from cltr.logs.log_file import LogFile, open_log, own_lists, shape_of, stored_lists
 from cltr.options import Choice
 from cltr.policies import PlackettLuce
 from cltr.training.scorers import TableScorer
@@ -86,15 +86,15 @@ def own_data(config: RunConfig) -> Dataset | None:
             )
         return None
     path = Path(config.log)
-    log = open_log(path)
-    if log.lists is None and config.data != OWN:
+    lists = stored_lists(path)
+    if lists is None and config.data != OWN:
         return None
     if config.data not in ("demo", OWN):
         raise UsageError(
             f"{path}: the log was ingested without a data set; leave out --data, or ingest the log "
             f"again with --data {config.data}"
         )
-    return own_lists(log, path)
+    return own_lists(lists, path)
 
 
 def open_run_log(config: RunConfig, dataset: Dataset, click_model: ClickModel) -> RunLog:

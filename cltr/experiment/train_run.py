@@ -12,8 +12,10 @@ from cltr.experiment.changes_file import CHANGES, run_changes
 from cltr.experiment.components import Components, compose, resolved
 from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
+from cltr.experiment.follow import follow
 from cltr.experiment.hand_over import hand_over
 from cltr.experiment.initial_model import new_model
+from cltr.experiment.joint_work import dismissing
 from cltr.experiment.label_training import has_labels
 from cltr.experiment.outcome import Learned
 from cltr.experiment.progress import Progress
@@ -102,10 +104,10 @@ def _check_same_processes(folder: RunFolder, config: RunConfig) -> None:
     """A run goes on with as many processes as it began with: others would give other bits."""
     began, now = config.provenance.get("processes", 1), current_processes().count
     if began != now:
-        launcher = "" if began == 1 else f"torchrun --nproc-per-node {began} -m "
+        program = "cltr" if began == 1 else f"torchrun --nproc-per-node {began} -m cltr --"
         raise UsageError(
             f"{folder.path}: number of processes: it began with {began}, now {now}; start it with: "
-            f"{launcher}cltr train --resume {folder.path}"
+            f"{program} train --resume {folder.path}"
         )
 
 
@@ -132,8 +134,25 @@ def _run(
     folder: RunFolder,
     progress: Progress,
 ) -> dict[str, Any]:
+    processes = current_processes()
+    resume_with("train", "--resume", processes.from_first(str(folder.path)))
+    processes.agree([dataset.offsets, dataset.labels])
+    if not processes.first:
+        follow(config, components, dataset, saved=folder.checkpoint.load)
+        return {"run": str(folder.path)}
+    with dismissing():
+        return _lead(config, components, dataset, folder, progress)
+
+
+def _lead(
+    config: RunConfig,
+    components: Components,
+    dataset: Dataset,
+    folder: RunFolder,
+    progress: Progress,
+) -> dict[str, Any]:
+    """All of a run, in one process or in the first of several."""
     began = time.perf_counter()
-    resume_with("train", "--resume", current_processes().from_first(str(folder.path)))
     experiment, log = _begin(config, components, dataset, progress)
     clicks = log.statistics if log else experiment.simulate()
     found = run_safely(

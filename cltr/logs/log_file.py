@@ -207,7 +207,7 @@ def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
         _check_counts(path, split, part)
     _check_extras(path, log)
     if dataset is not None or log.lists is not None:
-        _check_dataset(path, log, dataset or own_lists(log, path))
+        _check_dataset(path, log, dataset or own_lists(log.lists, path))
     return log
 
 
@@ -222,13 +222,19 @@ def _parts(path: Path, file: h5py.File) -> tuple[str, ...]:
     return LOG_PARTS
 
 
-def own_lists(log: LogFile, path: Path) -> Dataset:
+def stored_lists(path: Path) -> Dataset | None:
+    """The lists of a log that stands alone, without reading its counts."""
+    with _open(path) as file:
+        return read_lists(path, file)
+
+
+def own_lists(lists: Dataset | None, path: Path) -> Dataset:
     """The data set that a log is by itself; all its parts share its lists."""
-    if log.lists is None:
+    if lists is None:
         raise DataError(
             f"{path}: the log was ingested with a data set; give that data set with --data"
         )
-    return log.lists
+    return lists
 
 
 def _description(path: Path, file: h5py.File) -> dict[str, Any]:

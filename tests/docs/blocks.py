@@ -9,6 +9,7 @@ Then its commands are checked against the command line, and its Python is compil
 ``text`` shows lines that the block before it printed; numbers may differ.
 """
 
+import argparse
 import contextlib
 import doctest
 import io
@@ -191,13 +192,24 @@ def check_command(line: str, place: str) -> None:
     elif program == "python":
         _check_script(words, f"{place}: {line}")
     elif program == "torchrun":
-        check_command(line[line.index("cltr ") :], place)
+        given = _of_torchrun(words, f"{place}: {line}")
+        check_command(shlex.join([given.training_script, *given.training_script_args]), place)
     elif program == "make":
         assert re.search(rf"^{words[0]}:", (ROOT / "Makefile").read_text(), re.M), place
     elif program == "pip":
         _check_extras(line, place)
     else:
         assert program in ("curl", "twine", "pytest"), f"{place}: what is '{program}'?"
+
+
+def _of_torchrun(words: list[str], place: str) -> argparse.Namespace:
+    """What torchrun makes of some words; it takes some options of cltr for its own."""
+    from torch.distributed.run import parse_args
+
+    try:
+        return parse_args(words)
+    except SystemExit:
+        raise AssertionError(f"{place}: torchrun refuses it; is there '--' after cltr?") from None
 
 
 def _resolve(words: list[str], place: str) -> tuple[click.Command, list[str]]:

@@ -1,13 +1,17 @@
 """Guards training by several processes: what one learns, the same bits, also after a kill."""
 
 import os
+import queue
+import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 
 from cltr.cli import cli
@@ -17,10 +21,12 @@ from cltr.files import launched
 from cltr.objectives.plain import Plain
 from cltr.objectives.rewards import Labels
 from cltr.training import processes
+from cltr.training import together as connected
 from cltr.training.exact_ranker import Exact
 from cltr.training.loop import Trainer, TrainingOptions
-from cltr.training.processes import ALONE, Together
+from cltr.training.processes import ALONE
 from cltr.training.scorers import Mlp
+from cltr.training.together import Together
 from cltr.types import Exposure, Rewards
 from cltr_ips import IPS
 from cltr_safe import Safe
@@ -31,6 +37,7 @@ FLAGS = [
     *small.FLAGS,
     *("-o", "training.epochs=4", "--reward", "ips", "--on-doubt", "ignore", "--no-report"),
 ]
+SIMULATED = ["-n", "2000", "-o", "production.epochs=2", "-o", "scorer.hidden=[6]"]
 BUILDING = threading.Lock()
 """Threads share torch's random numbers, which processes do not: they build one after another."""
 PROGRAM = Path(__file__).with_name("killed_command.py")
@@ -122,17 +129,73 @@ def test_processes_that_draw_do_not_draw_the_same():
     assert first.random() != second.random()
 
 
+@pytest.mark.parametrize("count", [2, 5])
+def test_each_process_gets_the_values_of_its_own_documents(count, monkeypatch):
+    monkeypatch.setattr(connected, "VALUES_AT_ONCE", 3)  # several messages each
+    mail = [queue.SimpleQueue() for _ in range(count)]
+    monkeypatch.setattr(torch.distributed, "send", lambda part, rank: mail[rank].put(part))
+    part = DATA.part("train")
+    values = np.random.default_rng(0).random(part.n_documents) + 1.0
+    assert Together(0, count).deal(values, part) is values
+    for rank in range(1, count):
+        monkeypatch.setattr(
+            torch.distributed, "recv", lambda own, _, rank=rank: own.copy_(mail[rank].get())
+        )
+        one = Together(rank, count)
+        found, own = one.deal(None, part), one.own_rows(part)
+        assert np.array_equal(found[own], values[own])
+        assert np.count_nonzero(found) == len(values[own])
+        assert mail[rank].empty()
+
+
+@pytest.mark.parametrize(
+    ("cards", "known", "expected"),
+    [(0, True, "gloo"), (1, True, "gloo"), (2, False, "gloo"), (2, True, "cpu:gloo,cuda:nccl")],
+)
+def test_nccl_sums_where_every_process_has_a_card(cards, known, expected, monkeypatch):
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cards > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cards)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: known)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert connected.backend(2) == expected
+    assert chosen == ([1] if "nccl" in expected else [])
+
+
+def test_gradients_are_summed_where_they_lie():
+    class Recorded(Together):
+        def _sum(self, tensor):
+            summed.append((tensor.device.type, tensor.numel()))
+
+    summed = []
+    gradients = [torch.ones(2), torch.ones(3, device="meta"), torch.ones(4)]
+    Recorded(0, 2).add(SimpleNamespace(gradients=lambda: gradients))
+    assert summed == [("cpu", 6), ("meta", 3)]
+
+
 def torchrun(*words, cwd, kill=""):
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    return subprocess.run(
-        [*command, str(PROGRAM), *words],
+    return ended(started("--nproc-per-node", "2", words=words, cwd=cwd, kill=kill))
+
+
+def started(*flags, words, cwd, kill=""):
+    command = [sys.executable, "-m", "torch.distributed.run", *flags]
+    return subprocess.Popen(
+        [*command, str(PROGRAM), "--", *words],
         env={**os.environ, "KILL": kill, "OMP_NUM_THREADS": "1"},
         cwd=cwd,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=300,
-        check=False,
     )
+
+
+def ended(process):
+    try:
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def said(done):
@@ -167,13 +230,52 @@ def test_two_processes_learn_what_one_learns(together, monkeypatch):
     assert "processes" not in (together / "one" / "run.toml").read_text()
 
 
+def test_two_machines_learn_the_bits_of_two_processes_on_one(together):
+    """Two agents of torchrun on this machine, as two machines have one each."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    words = ["train", "--data", "small.h5", *FLAGS, "--out", "machines"]
+    agents = [
+        started(
+            *("--nnodes", "2", "--nproc-per-node", "1", "--node-rank", f"{rank}"),
+            *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{port}"),
+            words=words,
+            cwd=together,
+        )
+        for rank in range(2)
+    ]
+    for done in [ended(agent) for agent in agents]:
+        assert done.returncode == 0, done.stderr
+    assert outputs(together / "machines") == outputs(together / "two")
+
+
+def test_the_first_process_alone_reads_the_log(together, monkeypatch):
+    """The program fails where another process opens one."""
+    monkeypatch.chdir(together)
+    with pytest.raises(SystemExit):
+        cli.main(["simulate", "--data", "small.h5", *SIMULATED, "--out", "log.h5"])
+    words = ["train", "--data", "small.h5", "--log", "log.h5", *FLAGS[2:]]
+    done = torchrun(*words, "--out", "log-two", cwd=together)
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(SystemExit):
+        cli.main([*words, "--out", "log-one"])
+    one, two = (load_file(f"log-{name}/policy.safetensors") for name in ("one", "two"))
+    for name in one.keys() - {"layers.2.bias"}:
+        np.testing.assert_allclose(two[name], one[name], rtol=1e-4, atol=1e-5)
+    done = torchrun(*words, "--exposure", "logged", "--out", "refused", cwd=together)
+    assert done.returncode != 0
+    assert len(said(done)) == 1 and "has no logged propensities" in said(done)[0]
+    assert not Path("refused").exists()
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_killed_process_ends_all_and_the_run_resumes_to_the_same_bits(together, rank):
     out = f"killed-{rank}"
     flags = ["--data", "small.h5", *FLAGS, "--out", out]
     done = torchrun("train", *flags, cwd=together, kill=f"{rank}:2")
     assert done.returncode != 0
-    how = f"torchrun --nproc-per-node 2 -m cltr train --resume {out}"
+    how = f"torchrun --nproc-per-node 2 -m cltr -- train --resume {out}"
     assert said(done) == [f"Error: {launched.LOST}; to resume: {how}"]
     assert (together / out / "checkpoint" / "state.json").exists()
     again = torchrun("train", "--resume", out, cwd=together)
@@ -221,7 +323,7 @@ def test_a_run_resumes_with_as_many_processes_as_it_began_with(together, monkeyp
     assert ended.value.code == 2
     assert capsys.readouterr().err.strip() == (
         "Error: began: number of processes: it began with 2, now 1; start it with: "
-        "torchrun --nproc-per-node 2 -m cltr train --resume began"
+        "torchrun --nproc-per-node 2 -m cltr -- train --resume began"
     )
 
 
