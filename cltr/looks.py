@@ -44,13 +44,19 @@ class Look(NamedTuple):
 
 RANKERS = {
     "production": Look("production", GREY, "#b4bcc6", "square", ""),
-    "production_sorted": Look("production, sorted", "#8a6100", "#e6b85c", "diamond", ""),
+    "production_sorted": Look(
+        "production, sorted (not sampled)", "#8a6100", "#e6b85c", "diamond", ""
+    ),
     "policy": Look("new policy", BLUE, "#5cb8f5", "circle", "bold"),
-    "policy_sorted": Look("new policy, sorted", "#6f3f97", "#c9a3ea", "triangle", ""),
+    "policy_sorted": Look("new policy, sorted (not sampled)", "#6f3f97", "#c9a3ea", "triangle", ""),
     "canary": Look("new policy for some requests", "#00735a", "#3fd0a4", "cross", ""),
     "skyline": Look("trained on true labels", "#00735a", "#3fd0a4", "triangle", ""),
 }
 """Rankers that results compare."""
+IN_FILES = {"production, sorted": "production_sorted"}
+"""Names of rankers in published files of results, and in ``--json``."""
+POINT = "1 point = 0.01"
+"""The unit of worst-case losses, for headings and sentences."""
 DECISIONS = {
     "deploy": Look("deploy", "#00664f", "#3fd0a4", "✓", "bold green"),
     "ship": Look("ship", "#00664f", "#3fd0a4", "✓", "bold green"),
@@ -76,13 +82,16 @@ ANSWERS = {
 
 
 def label(ranker: str) -> str:
-    """What a ranker of a result is called.
+    """What tables call a ranker, a candidate or a method.
 
     Example:
         >>> label("production_sorted"), label("difference")
-        ('production, sorted', 'difference')
+        ('production, sorted (not sampled)', 'difference')
+        >>> label("production, sorted")
+        'production, sorted (not sampled)'
     """
-    return RANKERS[ranker].label if ranker in RANKERS else ranker
+    known = IN_FILES.get(ranker, ranker)
+    return RANKERS[known].label if known in RANKERS else ranker
 
 
 def with_sign(value: float, digits: int = 4) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cltr.looks import SERIES
+from cltr.looks import SERIES, label
 from cltr.report.study_tables import PANEL_COLUMNS, panel_cells
 from cltr.studies.panel_table import PanelRow, gain_of, measure_of, method_lines, panel_rows
 from cltr.studies.study import Study
@@ -75,7 +75,7 @@ def _by_method(rows: list[PanelRow]) -> Iterator[list[str]]:
     headings = [" ".join(heading.replace("-\n", "").split()) for heading in PANEL_COLUMNS]
     yield ["method", "runs", *headings]
     for line in method_lines(rows):
-        yield [line.method, str(line.runs), *panel_cells(vars(line))]
+        yield [label(line.method), str(line.runs), *panel_cells(vars(line))]
 
 
 def _short(rows: list[PanelRow]) -> Iterator[list[str]]:
@@ -100,7 +100,7 @@ def _by_users(study: Study, rows: list[PanelRow]) -> Iterator[list[str]]:
             found = {r.users: r for r in rows if (r.method, r.interactions) == (method, n)}
             if found:
                 cells = [_gain(found.get(users)) for users in study.people]
-                yield [method, f"{n:,}", *cells]
+                yield [label(method), f"{n:,}", *cells]
 
 
 def _gain(row: PanelRow | None) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from cltr.checks.evidence import Evidence
 from cltr.checks.rank_swaps import rank_swaps
+from cltr.looks import POINT
 from cltr.policies import PlackettLuce
 from cltr.policies.rank_weights import rank_weights
 from cltr.policies.worst_losses import ndcg_losses
@@ -40,7 +41,7 @@ class Exploration:
         )
         return (
             f"{self.what} in {EXPLORED:.0%} of the requests costs at most "
-            f"{100 * EXPLORED * self.loss:.2f} points of NDCG@{self.top_k}{then}."
+            f"{100 * EXPLORED * self.loss:.2f} points of NDCG@{self.top_k} ({POINT}){then}."
         )
 
     def plain(self) -> dict[str, Any]:

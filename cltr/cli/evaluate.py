@@ -38,7 +38,7 @@ Examples:
     type=ShareWord(),
     metavar="LOSS",
     help="Mix the run with production until NDCG can fall by at most this, whatever users find "
-    "relevant: 0.02 or 2% for two points of 100.",
+    "relevant: 0.02 or 2% for two NDCG points (1 point = 0.01).",
 )
 @click.option(
     "--gain",

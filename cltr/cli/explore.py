@@ -26,7 +26,7 @@ documents that were shown, so exploring then changes their ranks and shows nothi
     default=0.01,
     metavar="LOSS",
     help="Largest acceptable loss of NDCG of any query in the worst case, whatever users find "
-    "relevant: 0.01 or 1% for one point of 100.  [0.01]",
+    "relevant: 0.01 or 1% for one NDCG point (1 point = 0.01).  [0.01]",
 )
 @click.option(
     "--production",

@@ -34,7 +34,7 @@ The exit code is 0 for deploy and ship, and 3 for canary, hold, reject, stop and
     default=0.02,
     metavar="LOSS",
     help="Largest acceptable loss of NDCG in the worst case, whatever users find relevant: 0.02 or "
-    "2% for two points of 100.  [0.02]",
+    "2% for two NDCG points (1 point = 0.01).  [0.02]",
 )
 @click.option(
     "--canary",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cltr.interfaces import Guarantee
+from cltr.looks import POINT
 
 SPLITS_TOLD = ("test", "train")
 """Splits whose worst case is told, the more telling one first."""
@@ -28,7 +29,7 @@ def limit_sentence(guarantee: Guarantee, estimator: str, certificate: Mapping[st
     Example:
         >>> worst = {"worst_case": {"ndcg@5": {"loss": 0.38}}}
         >>> limit_sentence("none", "plain", {"test": worst, "train": None})
-        'Nothing limits how far the policy moves: at worst, NDCG@5 falls by 38.0 points (test).'
+        'Nothing limits how far the policy moves: at worst, NDCG@5 falls by 38.0 points (test)...'
     """
     words = {
         "none": "Nothing limits how far the policy moves",
@@ -41,7 +42,7 @@ def limit_sentence(guarantee: Guarantee, estimator: str, certificate: Mapping[st
         return f"{words}. How much could be lost is not known, since production is not known."
     metric = next(name for name in next(iter(cases.values())) if name.startswith("ndcg@"))
     losses = (f"{100 * case[metric]['loss']:.1f} points ({split})" for split, case in cases.items())
-    return f"{words}: at worst, {metric.upper()} falls by {' or '.join(losses)}."
+    return f"{words}: at worst, {metric.upper()} falls by {' or '.join(losses)}; {POINT}."
 
 
 def impossible_values(

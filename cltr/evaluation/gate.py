@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cltr.evaluation.verdict import BUDGET, LEVELS, Verdict, canary_share
-from cltr.looks import with_sign
+from cltr.looks import POINT, with_sign
 
 SMALLEST_SHARE = 1e-6
 """Share of the requests below which a canary shows nothing."""
@@ -122,7 +122,7 @@ def decide_gate(evidence: GateEvidence, *, max_loss: float = BUDGET) -> Verdict:
 
     Args:
         evidence: bounds, worst case and doubts.
-        max_loss: points of NDCG, as a share, that may be lost at worst.
+        max_loss: largest acceptable worst-case loss of NDCG, from 0 to 1; 0.02 is two points.
 
     Example:
         >>> sure = Gain(0.1, 0.02, 0.05, 0.15, 0.95, 1000)
@@ -148,15 +148,15 @@ def decide_gate(evidence: GateEvidence, *, max_loss: float = BUDGET) -> Verdict:
         return Verdict("deploy", 2, sentence, reasons, numbers, share=1.0)
     if loss is not None and loss <= max_loss:
         sentence = (
-            f"Serve the candidate to all requests: NDCG falls by at most {_points(loss)}, which "
-            f"the budget of {_points(max_loss)} allows."
+            f"Serve the candidate to all requests: NDCG falls by at most {_points(loss)} "
+            f"({POINT}), which the budget of {_points(max_loss)} allows."
         )
         return Verdict("deploy", 0, sentence, reasons, numbers, share=1.0)
     share = 0.0 if loss is None else canary_share(loss, budget=max_loss)
     if share >= SMALLEST_SHARE and loss is not None:
         sentence = (
             f"Show the candidate to {share:.2%} of the requests (canary): NDCG then falls by at "
-            f"most {_points(share * loss)}, {LEVELS[0]}."
+            f"most {_points(share * loss)} ({POINT}), {LEVELS[0]}."
         )
         return Verdict("canary", 0, sentence, reasons, numbers, share=share)
     sentence = f"Keep production: nothing shows that the candidate is as good.{_more(gain)}"
@@ -182,8 +182,8 @@ def _reasons(evidence: GateEvidence, max_loss: float) -> list[str]:
         else ""
     )
     told.append(
-        f"Level 0 ({LEVELS[0]}): NDCG falls by at most {_points(loss)}, {relation} the budget of "
-        f"{_points(max_loss)}.{note}"
+        f"Level 0 ({LEVELS[0]}): NDCG falls by at most {_points(loss)} ({POINT}), {relation} the "
+        f"budget of {_points(max_loss)}.{note}"
     )
     if evidence.left_out:
         told.append(

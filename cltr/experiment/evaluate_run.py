@@ -32,6 +32,7 @@ from cltr.experiment.query_policies import policies_of_run
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import open_run_log
 from cltr.exposure.production_ranker import Production
+from cltr.looks import POINT
 from cltr.policies.on_dataset import Mixture
 from cltr.training.score_documents import score
 from cltr.types import Dataset, Rewards
@@ -154,8 +155,8 @@ def _changed(earlier: Mapping[str, Any], judged: Mapping[str, Any], top_k: int) 
             if not abs(found[key] - was[key]) <= ROUNDING:
                 yield (
                     f"The stored rankings can lose {100 * found[key]:.4f} points of NDCG@{top_k} "
-                    f"({whose}), not {100 * was[key]:.4f} as the run says: its files were changed. "
-                    "Train again."
+                    f"({whose}; {POINT}), not {100 * was[key]:.4f} as the run says: its files were "
+                    "changed. Train again."
                 )
                 break
 

@@ -7,6 +7,7 @@ from typing import Any
 from cltr.data.feature_columns import numbered, shown
 from cltr.experiment.hand_over import SERVING
 from cltr.experiment.run_model import RunModel
+from cltr.looks import POINT
 
 
 def card(run: RunModel, exported: Mapping[str, Any]) -> str:
@@ -62,8 +63,8 @@ def _worth(result: Mapping[str, Any]) -> list[str]:
             loss = found["worst_case"][f"ndcg@{result['top_k']}"]["loss"]
             lines.append(
                 f"- Certificate, {split} queries: NDCG@{result['top_k']} falls by at most "
-                f"{100 * loss:.1f} points, whatever users find relevant, if rankings are served as "
-                "in the run."
+                f"{100 * loss:.1f} points ({POINT}), whatever users find relevant, if rankings are "
+                "served as in the run."
             )
     return lines
 

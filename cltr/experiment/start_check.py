@@ -12,6 +12,7 @@ from cltr.experiment.initial_model import start_model
 from cltr.experiment.seeds import seed_for
 from cltr.health.outcome import HealthCheck
 from cltr.health.production import MOSTLY_FIXED
+from cltr.looks import POINT
 from cltr.types import Rewards
 
 SOURCES = {
@@ -55,7 +56,7 @@ def examine_start(experiment: Experiment, rewards: Mapping[str, Rewards]) -> Sta
     loss, gain = _measure(experiment, rewards)
     sentence = (
         f"Training starts at {way}. NDCG@{experiment.config.top_k} of this start is at most "
-        f"{100 * loss:.1f} points below production's, whatever users find relevant."
+        f"{100 * loss:.1f} points below production's ({POINT}), whatever users find relevant."
     )
     return Start(told, sentence, loss, _check(loss, gain, sentence))
 

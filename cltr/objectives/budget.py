@@ -41,7 +41,7 @@ class Budget(Plain, Enforced, PerQuery):
         loss: ShareOption = Field(
             0.02,
             description="the most that mean NDCG may fall below production's, whatever users find "
-            "relevant: 0.02 or 2% for two points. Larger gains more.",
+            "relevant: 0.02 or 2% for two NDCG points (1 point = 0.01). Larger gains more.",
         )
         loss_per_query: ShareOption = Field(
             1.0, description="the most that the NDCG of a single query may fall; 0.1 or 10%."

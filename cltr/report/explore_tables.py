@@ -6,6 +6,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from cltr.looks import POINT
+
 KNOWN_BY = {
     "sorted scores": "it sorts documents by its scores ({elsewhere:.1%} of the impressions are "
     "elsewhere)",
@@ -51,7 +53,7 @@ def sentences(result: Mapping[str, Any]) -> Iterator[str]:
         f"Certificate: whatever users find relevant, {metric} falls by at most "
         f"{100 * worst['largest_query']:.2f} points{counted} in any of the "
         f"{result['queries']:,} queries, and by at most {100 * worst['mean']:.2f} points "
-        "in their mean by this log's traffic."
+        f"in their mean by this log's traffic ({POINT})."
     )
     if result["queries_with_production"]:
         yield (

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cltr.looks import DECISIONS, OUTCOMES, with_sign
+from cltr.looks import DECISIONS, OUTCOMES, POINT, label, with_sign
 
 BOUNDS = {
     "betting": "lower bounds marked 'betting' or 'smoothing' hold for any number of interactions",
@@ -67,7 +67,7 @@ def _metric(result: Mapping[str, Any]) -> str:
 
 
 def _estimates(one: Mapping[str, Any], result: Mapping[str, Any]) -> Table:
-    table = Table(title=f"{one['candidate']} ({one['serving']})", title_justify="left")
+    table = Table(title=f"{label(one['candidate'])} ({one['serving']})", title_justify="left")
     table.add_column("estimator", no_wrap=True)
     for title in (
         "value",
@@ -104,7 +104,7 @@ def _notes(one: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Text]:
     )
     yield Text(
         f"Whatever users find relevant, NDCG@{result['top_k']} falls by at most "
-        f"{100 * one['worst_case_loss']:.1f} points.",
+        f"{100 * one['worst_case_loss']:.1f} points ({POINT}).",
         style="dim",
     )
     name = f"ndcg@{result['top_k']}"

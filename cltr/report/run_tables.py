@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cltr.looks import SPLITS_IN_WORDS, label, with_sign
+from cltr.looks import POINT, SPLITS_IN_WORDS, label, with_sign
 from cltr.report.health_tables import health_lines, verdict_line
 
 ALWAYS = {"ndcg", "dcg", "precision", "recall", "mrr", "average_rank"}
@@ -49,7 +49,7 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         yield from _off_policy_notes(result)
     yield Text(
         f"Worst case: how far NDCG@{result['top_k']} could fall below production, whatever users "
-        "find relevant",
+        f"find relevant, in NDCG points ({POINT})",
         style="italic",
     )
     yield _certificate(result)

@@ -9,6 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from cltr.looks import POINT, label
+
 COLUMNS = 5
 
 
@@ -50,7 +52,7 @@ def panel_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         title=f"gain of {result['measure']} on production, as a share of it",
         title_justify="left",
         caption="worst: the worst seed. below: runs more than 1 % below production. worst case:\n"
-        "points of NDCG that can be lost whatever users find relevant, mean over seeds.",
+        f"NDCG points ({POINT}) that can be lost whatever users find relevant, mean over seeds.",
         caption_justify="left",
         box=box.SIMPLE,
         padding=(0, 1, 0, 0),
@@ -59,7 +61,7 @@ def panel_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     for heading in PANEL_COLUMNS:
         table.add_column(heading, justify="right")
     for line in result["methods"]:
-        table.add_row(line["method"], *panel_cells(line))
+        table.add_row(label(line["method"]), *panel_cells(line))
     yield table
     yield from _failures(result["failed"])
     yield from _files(result)
@@ -72,7 +74,7 @@ PANEL_COLUMNS = (
     "\nrandom\nworst",
     "adver-\nsarial\nworst",
     "\n\nbelow",
-    "\nworst\ncase",
+    "worst\ncase,\npoints",
 )
 """Headings of the panel's short table."""
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from cltr.looks import SERIES
+from cltr.looks import SERIES, label
 from cltr.studies.panel_table import PanelRow
 from cltr.studies.study import Study
 
@@ -30,7 +30,7 @@ def draw_panel(study: Study, rows: list[PanelRow]) -> "Figure":
     for axes in fields[len(people) :]:
         axes.set_axis_off()
     for line in grid:
-        line[0].set_yticks(range(len(methods)), methods, fontsize=9)
+        line[0].set_yticks(range(len(methods)), map(label, methods), fontsize=9)
     grid[0][0].invert_yaxis()  # all share it
     for axes in grid[-1]:
         axes.set_xlabel("gain of NDCG on production", fontsize=9)

@@ -161,7 +161,7 @@ def test_the_command_writes_one_table_one_picture_one_results_file(short, tmp_pa
     words += [*small.FLAGS[3:], "-m", "mine: prpo/ips estimator.clip=0.9", "--workers", "1"]
     done = CliRunner().invoke(cli, [*words, "--out", str(out)])
     assert done.exit_code == 0, done.output
-    for word in ("DR", "default", "mine", "sarial", "points of NDCG"):
+    for word in ("DR", "default", "mine", "sarial", "NDCG points"):
         assert word in done.output
     with (out / "results.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 3 * 2

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cltr.looks import label
 from cltr.report.page.markup import Content, Html, element, join, name_of, section, table
 from cltr.report.page.numbers import count, decimal, interval, points, signed
 from cltr.report.page.subject import Subject
@@ -39,7 +40,7 @@ def candidates_section(subject: Subject) -> Html:
     result = subject.result
     both = [*result["candidates"], *result["references"]]
     tables = [
-        estimator_table(one, join(name_of(one["candidate"]), f" ({one['serving']})"))
+        estimator_table(one, join(name_of(label(one["candidate"])), f" ({one['serving']})"))
         for one in both
     ]
     return section(
@@ -53,7 +54,8 @@ def candidates_section(subject: Subject) -> Html:
 
 
 REFERENCES = (
-    "The last rows are references: production sorted by score, and a random order. 'Equal "
+    "The last rows are references: production sorted by score instead of sampled, and a random "
+    "order. Worst-case losses are in NDCG points (1 point = 0.01). 'Equal "
     "interactions': how many equally weighted interactions the log is worth for a ranker."
 )
 
@@ -69,7 +71,7 @@ def _gains(result: Mapping[str, Any], both: Iterable[Mapping[str, Any]]) -> Html
     ]
     rows = [
         [
-            name_of(one["candidate"]),
+            name_of(label(one["candidate"])),
             signed(one["gain"]["value"]),
             interval(one["gain"]["low"], one["gain"]["high"]),
             points(one["worst_case_loss"]),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from cltr.looks import POINT
 from cltr.report.page.facts import Facts, facts_of
 from cltr.report.page.markup import (
     Content,
@@ -100,7 +101,7 @@ def _summary(found: Mapping[str, Any], facts: Facts) -> Html:
     told.append(
         f"Exposure is the expected DCG weight of a document, as a share of its list's. Ranks "
         f"are by exposure. Gains are in {facts.estimated_metric} (level 2), worst-case "
-        f"losses in points of {facts.ndcg} (level 0)."
+        f"losses in points of {facts.ndcg} ({POINT}; level 0)."
     )
     return join(element("p", told[0]), paragraphs(told[1:], class_="note"))
 

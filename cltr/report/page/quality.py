@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cltr.looks import RANKERS, SPLITS_IN_WORDS, label, with_sign
+from cltr.looks import POINT, RANKERS, SPLITS_IN_WORDS, label, with_sign
 from cltr.report.page.candidates import estimator_table
 from cltr.report.page.charts import interval_chart, line_chart
 from cltr.report.page.drawing import Line, Row, figure, legend
@@ -238,7 +238,7 @@ def _worst_case(subject: Subject, facts: Facts) -> Html:
     ]
     caption = (
         f"Worst case: how far {facts.ndcg} could fall below production, whatever users find "
-        "relevant"
+        f"relevant, in NDCG points ({POINT})"
     )
     by_traffic = any(case["query_weights"] == "traffic" for case in found.values())
     note = "Queries count by their traffic." if by_traffic else "Each query counts once."

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from cltr.looks import POINT, label
 from cltr.report.page.charts import interval_chart, line_chart
 from cltr.report.page.drawing import Line, Row, figure, legend
 from cltr.report.page.markup import (
@@ -166,14 +167,19 @@ def _panel(result: Mapping[str, Any]) -> Html:
     lines = result["methods"]
     rows = [
         [
-            name_of(one["method"]),
+            name_of(label(one["method"])),
             *(_share(one.get(key)) for key in PANEL),
             percent(one["runs_below"]),
             points(one["worst_case"]),
         ]
         for one in lines
     ]
-    head = ["method", *PANEL.values(), "runs below production", "worst-case loss"]
+    head = [
+        "method",
+        *PANEL.values(),
+        "runs below production",
+        f"worst-case loss in NDCG points ({POINT})",
+    ]
     return section(
         "panel",
         "Safety panel",
@@ -186,7 +192,7 @@ def _adversarial(lines: Sequence[Mapping[str, Any]]) -> Html | None:
     """The worst gain of each method under adversarial clicks, as a picture."""
     worst = [
         Row(
-            one["method"][:60],
+            label(one["method"])[:60],
             series_colour(number),
             100 * one["adversarial_worst"],
             mark=MARKS[number % len(MARKS)],

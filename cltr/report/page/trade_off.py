@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from cltr.looks import RANKERS
+from cltr.looks import POINT, RANKERS
 from cltr.report.page.charts import scatter
 from cltr.report.page.drawing import Row, figure, legend
 from cltr.report.page.facts import Facts
@@ -34,7 +34,7 @@ def trade_off_figure(subject: Subject, facts: Facts) -> Html:
         f"{told}. The budget is {points_text(facts.max_loss)} points.",
         rows,
         [100 * loss for _, loss, _, _, _ in found],
-        x_title=f"worst-case loss, points of {facts.ndcg} (level 0)",
+        x_title=f"worst-case loss in {facts.ndcg} points ({POINT}; level 0)",
         y_title=f"estimated gain in {facts.estimated_metric} (level 2)",
         budget=100 * facts.max_loss,
         line_to=next(i for i, point in enumerate(found) if point[0] == "policy"),

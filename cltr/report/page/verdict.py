@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cltr.evaluation.verdict import LEVELS
-from cltr.looks import DECISIONS
+from cltr.looks import DECISIONS, POINT
 from cltr.report.page.facts import Facts, facts_of
 from cltr.report.page.markup import Content, Html, command, element, items, join, section
 from cltr.report.page.next_steps import next_steps
@@ -95,7 +95,7 @@ def _worst_case(subject: Subject, facts: Facts) -> Iterator[Html]:
     yield element(
         "p",
         f"At worst, {facts.ndcg} falls by this much below production if all requests get the new "
-        f"ranking. {EXPOSURE.get(facts.exposure, '')}",
+        f"ranking ({POINT}). {EXPOSURE.get(facts.exposure, '')}",
     )
     if facts.share and facts.share < 1:
         loss = facts.share * facts.worst_loss
