@@ -50,7 +50,7 @@ def evaluate_candidates(
     confidence: float = 0.95,
     seed: int = 1,
 ) -> CandidateEvaluation:
-    """Several candidates on one log; see :func:`cltr.evaluate`."""
+    """Evaluate several candidates on one log; see :func:`cltr.evaluate`."""
     _check_choices(serve, clicks, confidence)
     given = candidates if isinstance(candidates, list | tuple) else [candidates]
     _check_files(given, log, clicks)
@@ -114,31 +114,31 @@ def gate(
     out: FileName | None = None,
     report: bool = True,
 ) -> "GateVerdict | CanaryResult":
-    """Decide about a candidate: deploy, canary, hold or reject; as ``cltr gate`` does.
+    """Decide about a candidate: deploy, canary, hold or reject. Same as ``cltr gate``.
 
     Args:
         candidate: a run or its folder, a table of scores or ranks (a file or a data frame), a TREC
             run, or ``"production"``.
-        log: a log file, a :class:`cltr.Log`, or a table in memory, which is ingested meanwhile.
-        data: the data set that the log lies on; none if it stands alone.
-        max_loss: points of NDCG, as a share, that may be lost at worst; 0.02 is two points.
-        canary: the requests of a canary or of interleaving so far; the result is then a
+        log: a log file, a :class:`cltr.Log`, or a table in memory, which is ingested first.
+        data: the data set of the log; None if the log has its own documents.
+        max_loss: largest acceptable worst-case loss of NDCG, from 0 to 1; 0.02 is two points.
+        canary: table of the requests of a canary or of interleaving so far. Then the result is a
             :class:`cltr.CanaryResult`.
-        tolerance: outcome per request that may be lost in a canary.
-        outcome_column: column of the canary's outcome, such as orders; its clicks by default.
+        tolerance: largest acceptable loss of outcome per request in a canary.
+        outcome_column: column with the outcome of each request, such as orders; clicks by default.
         outcome_range: the smallest and the largest outcome that a request can have.
-        confidence: of the lower and of the upper bound for the gain, each one-sided; in a canary of
-            both together, for all looks.
-        serve: ``sorted`` or ``sampled`` rankings; sorted for tables, as trained for runs by
-            default.
-        clicks: ``test`` judges by the test part of the log; ``all`` by all of it, for a candidate
+        confidence: one-sided confidence of each bound on the gain. In a canary, confidence of both
+            bounds together, for all looks.
+        serve: ``sorted`` or ``sampled`` rankings. By default tables are sorted, and runs are served
+            as they were trained.
+        clicks: ``test`` uses the test part of the log. ``all`` uses the whole log, for a candidate
             that was made without its clicks.
         click_model: a name, ``fitted:FILE``, or ``auto`` to fit one to the log.
         production: a file with production's scores, if the log does not have them.
-        top_k: ranks to look at; those of the log, at most 10, by default.
-        seed: decides every random choice.
+        top_k: number of ranks; by default those of the log, at most 10.
+        seed: seed of all random choices.
         out: save the result as JSON here, and its HTML report beside it.
-        report: whether ``out`` writes the HTML report too.
+        report: also write the HTML report if ``out`` is given.
     """
     options = {key: value for key, value in locals().items() if key not in NOT_REPEATED}
     inputs = (candidate, log, data, production, canary)
@@ -234,7 +234,7 @@ def opened(
     production: FileName | None,
     **settings: Any,
 ) -> Iterator[JudgedLog]:
-    """A log, ready to judge candidates by; a table in memory is ingested meanwhile."""
+    """Open a log to judge candidates by; a table in memory is ingested first."""
     dataset = named_data(data)
     named, kept = (dataset, None) if isinstance(dataset, str) else (None, dataset)
     with hidden_folder() as folder:
@@ -255,7 +255,7 @@ def opened(
 def loaded(
     candidates: Sequence[CandidateLike], judged: JudgedLog, *, serve: Serve | None
 ) -> Iterator[list[CandidateRanker]]:
-    """Candidates on the lists of a log; frames are written to files meanwhile."""
+    """Load candidates for the lists of a log; data frames are written to temporary files."""
     if not candidates:
         raise UsageError("no candidate; give a run, a table of scores or 'production'")
     sources = [getattr(one, "path", one) for one in candidates]

@@ -27,13 +27,13 @@ def check(
     options: Mapping[str, Any] | None = None,
     plot: FileName | None = None,
 ) -> LogCheck:
-    """Say what a log can be used for, and why, as ``cltr check`` does.
+    """Find out what a log can be used for, and why. Same as ``cltr check``.
 
     Args:
-        log: a log file, a :class:`Log`, or a table in memory (which is ingested as it stands).
-        click_model: one that is known from elsewhere, if any.
-        options: of the click model, such as ``{"click-model.eta": 2}``.
-        plot: also draw the log at a glance (.png, .svg, .pdf).
+        log: a log file, a :class:`Log`, or a table in memory, which is ingested first.
+        click_model: click model to test on the log, if you have one.
+        options: options of the click model, such as ``{"click-model.eta": 2}``.
+        plot: file for a picture of the log (.png, .svg, .pdf).
     """
     if plot is not None:
         check_picture(Path(plot))

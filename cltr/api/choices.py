@@ -1,4 +1,4 @@
-"""What one asked for, as values of a run file: names, components and options by keyword."""
+"""Keyword arguments as values of a run file: names, components and options."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -22,12 +22,12 @@ def configure(
     options: Mapping[str, Any] | None = None,
     config: FileName | None = None,
 ) -> RunConfig:
-    """The checked configuration of a run.
+    """Return the checked configuration of a run.
 
     Args:
-        given: values by key of the run file; None stands for "not asked".
-        options: of components, by ``role.key``.
-        config: a run file, below all of these.
+        given: values by key of the run file; None means not given.
+        options: options of components, by ``role.key``.
+        config: a run file with values for everything that is not given.
     """
     path = None if config is None else Path(config)
     version = {} if path else {"version": CURRENT}  # a file without one has the defaults of 0.1
@@ -37,7 +37,7 @@ def configure(
 def gather(
     given: Mapping[str, Any], options: Mapping[str, Any] | None, config: Path | None
 ) -> dict[str, Any]:
-    """Run file, then keywords, then options, each on top of the one before."""
+    """Merge a run file, keywords and options; later ones replace earlier ones."""
     values = RunConfig.load(config) if config else {}
     for key, value in given.items():
         if value is None:
@@ -82,7 +82,7 @@ def _role(key: str) -> str:
 
 
 def named(role: str, component: Component) -> dict[str, Any]:
-    """The name and the options of a component, which is registered if nobody has done so."""
+    """Return the name and options of a component; register it if it is not registered."""
     contract = ROLES[role][1]
     if not isinstance(component, contract):
         raise UsageError(f"{component!r} is no {role}: it is no {contract.__name__}")

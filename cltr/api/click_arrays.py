@@ -20,7 +20,7 @@ VALID_SHARE, TEST_SHARE = 0.2, 0.1
 
 
 def as_features(X: Any) -> NDArray[np.float32]:
-    """Features as a matrix, ``[rows, features]``; a column of words is an error."""
+    """Return features as a matrix, ``[rows, features]``; a column of text is an error."""
     try:
         features = np.asarray(X, np.float32)
     except (TypeError, ValueError) as error:
@@ -37,7 +37,7 @@ def as_features(X: Any) -> NDArray[np.float32]:
 
 
 def as_column(name: str, values: Any, n: int) -> NDArray[Any]:
-    """A value for each row, ``[rows]``."""
+    """Return a column with one value for each row, ``[rows]``."""
     column = np.asarray(values)
     if column.shape != (n,):
         raise DataError(f"{name} has the shape {column.shape}; expected ({n},), as X has {n} rows")
@@ -45,13 +45,13 @@ def as_column(name: str, values: Any, n: int) -> NDArray[Any]:
 
 
 def optional_column(name: str, values: Any, n: int) -> NDArray[Any] | None:
-    """The same where it may be left out."""
+    """Return a column, or None if it is not given."""
     return None if values is None else as_column(name, values, n)
 
 
 @dataclass(frozen=True)
 class ClickRows:
-    """A row for each document shown."""
+    """Clicks as rows: one row for each document that was shown."""
 
     features: NDArray[np.float32]
     query: NDArray[Any]
@@ -63,7 +63,7 @@ class ClickRows:
 
     @cached_property
     def documents(self) -> NDArray[Any]:
-        """The document's id, or the number of its features among all that are different."""
+        """Document ids; without ids, equal features of one query mean the same document."""
         if self.names is not None:
             return self.names
         width = self.features.dtype.itemsize * self.features.shape[1]
@@ -72,7 +72,7 @@ class ClickRows:
 
     @cached_property
     def sessions(self) -> NDArray[Any]:
-        """Which rows were shown together: the query's, if it came once."""
+        """Sessions: which rows were shown together; by default all rows of a query."""
         n = len(self.features)
         if self.session is not None:
             return as_column("session", self.session, n)
@@ -87,7 +87,7 @@ class ClickRows:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """A row for each document of a query; all its rows must have the same features."""
+        """Make a data set; all rows of a document must have the same features."""
         pairs = np.stack([_codes(self.query), _codes(self.documents)])
         _, first, member = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
         differs = (self.features != self.features[first][member.ravel()]).any(-1)
@@ -101,7 +101,7 @@ class ClickRows:
         return _dataset(self.features[first], self.query[first], self.documents[first])
 
     def log(self, path: Path) -> Path:
-        """Write a log file, as ``cltr ingest`` does."""
+        """Write a log file in the same way as ``cltr ingest``."""
         n = len(self.features)
         columns = {
             "session": self.sessions,
@@ -119,7 +119,7 @@ class ClickRows:
 
 @dataclass(frozen=True)
 class ClickCounts:
-    """A row for each document of a query, with counts by rank."""
+    """Clicks as counts: one row for each document of a query, one column for each rank."""
 
     features: NDArray[np.float32]
     query: NDArray[Any]
@@ -155,7 +155,7 @@ class ClickCounts:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """One row each; documents are known by the number of their row."""
+        """Make a data set; the id of a document is the number of its row."""
         if self.names is not None:
             pairs = np.stack([_codes(self.query), _codes(self.names)])
             if np.unique(pairs, axis=1).shape[1] < len(self.names):
@@ -163,7 +163,7 @@ class ClickCounts:
         return _dataset(self.features, self.query, np.arange(len(self.features)))
 
     def log(self, path: Path) -> Path:
-        """Write a log file: impressions are split one by one, lists are the fewest possible."""
+        """Write a log file; each impression is split alone, into as few lists as possible."""
         dataset = self.dataset
         order = dataset.document_ids.astype(np.int64)
         shown, clicks = self._counts("impressions")[order], self._counts("clicks")[order]

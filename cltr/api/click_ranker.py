@@ -1,4 +1,4 @@
-"""A ranker in the manner of scikit-learn: ``fit`` on features and clicks, ``predict`` scores."""
+"""A ranker for scikit-learn: ``fit`` on features and clicks, ``predict`` scores."""
 
 import inspect
 import shutil
@@ -32,27 +32,27 @@ from cltr.types import Floats, Integers
 
 
 class ClickRanker:
-    """Learns scores of documents from clicks, as ``cltr train --log`` does.
+    """Learns scores of documents from clicks, in the same way as ``cltr train --log``.
 
-    Parameters are those of :func:`cltr.train`; None is the default of the command line. Nothing is
-    checked before :meth:`fit`, and :func:`sklearn.base.clone` copies it.
+    The parameters are those of :func:`cltr.train`. None means the default of the command line.
+    Parameters are checked in :meth:`fit`, and :func:`sklearn.base.clone` copies the ranker.
 
     Args:
         estimator: objective to maximise.
         reward: how clicks become relevance estimates.
         ranker: gradient method.
-        scorer: what scores documents; it must use features.
-        click_model: assumed click model.
-        top_k: ranks that count.
-        on_doubt: what to do if a health check of the clicks fails; a ranker that stays with
-            production can score only documents whose production score is given.
-        options: of components, by ``role.key``.
-        seed: decides all random choices.
-        out: run folder; by default the run is kept as long as this object.
+        scorer: kind of model that scores documents; it must use features.
+        click_model: click model to assume or to fit.
+        top_k: number of ranks that count.
+        on_doubt: what to do if a health check fails. A ranker that stays with production can score
+            only documents with a ``production_score``.
+        options: options of components, by ``role.key``.
+        seed: seed of all random choices.
+        out: run folder; by default a temporary one that exists as long as this object.
 
     Attributes:
-        run_: the :class:`cltr.Run`, with what is known of the new ranker's quality and risk.
-        n_features_in_: features of a document.
+        run_: the :class:`cltr.Run`, with quality and risk of the new ranker.
+        n_features_in_: number of features of a document.
     """
 
     def __init__(
@@ -92,25 +92,25 @@ class ClickRanker:
         impressions: Any = None,
         production_score: Any = None,
     ) -> Self:
-        """Learn from clicks, which come in one of two forms.
+        """Learn from clicks in one of two forms.
 
-        *Rows*: a row for each document shown. ``clicks`` has a 0 or 1 for each row, ``position``
-        its rank from 1, and ``session`` tells which rows were shown together.
+        *Rows*: one row for each document that was shown. ``clicks`` has 0 or 1 for each row,
+        ``position`` the rank from 1, and ``session`` says which rows were shown together.
 
-        *Counts*: a row for each document of a query. ``clicks`` and ``impressions`` have a column
-        for each rank: how often the document was shown there, and how often it was clicked.
+        *Counts*: one row for each document of a query. ``clicks`` and ``impressions`` have one
+        column for each rank. They say how often the document was clicked and shown there.
 
         Args:
             X: features, ``[rows, features]``.
             clicks: ``[rows]``, or ``[rows, ranks]`` with ``impressions``.
-            qid: the query of each row.
+            qid: query of each row.
             position: rank of each row, from 1.
-            session: the interaction of each row; may be left out if every query came once.
-            document: the document's id; in rows, those of one query with equal features are one
-                document by default. A document of a query has the same features in all rows.
-            impressions: ``[rows, ranks]``.
-            production_score: production's score of each row. Without, production's exposure is
-                counted from the log.
+            session: interaction of each row; not needed if every query came once.
+            document: document id of each row. By default, rows of one query with equal features
+                are the same document. All rows of a document must have the same features.
+            impressions: impressions by rank, ``[rows, ranks]``.
+            production_score: production's score of each row. Without it, cltr counts production's
+                exposure in the log.
         """
         features = as_features(X)
         n = len(features)
@@ -183,16 +183,16 @@ class ClickRanker:
         return Path(folder) / "run"
 
     def predict(self, X: Any, *, qid: Any = None, production_score: Any = None) -> Floats:
-        """Scores of documents; sort each query's by them, the highest first.
+        """Return the learned scores of documents; a higher score comes first.
 
-        These are the learned scores. What the run serves may be a mixture with production, as
-        with the estimator ``band``.
+        The run itself may serve a mixture with production, for example with the estimator
+        ``band``.
 
         Args:
             X: features, ``[rows, features]``.
-            qid: the query of each row, for scorers that look at whole lists; rows of a query must
-                be side by side. Without, each row is a list of its own.
-            production_score: for scorers that add to production's scores.
+            qid: query of each row, for scorers that look at whole lists. Rows of a query must be
+                next to each other. Without it, each row is a list of its own.
+            production_score: production's scores, for scorers that add to them.
         """
         if not hasattr(self, "run_"):
             raise CltrError("this ClickRanker is not fitted yet; call fit first")
@@ -213,12 +213,12 @@ class ClickRanker:
         return scores
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters of the constructor, as they were given."""
+        """Return the parameters of the constructor, as they were given."""
         del deep
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters; :meth:`fit` uses them."""
+        """Change parameters for the next :meth:`fit`."""
         known = self.get_params()
         for name, value in params.items():
             if name not in known:

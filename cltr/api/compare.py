@@ -40,28 +40,28 @@ def compare(
     progress: bool | None = None,
     report: bool = True,
 ) -> Comparison:
-    """Compare methods over numbers of interactions, seeds and users, as ``cltr compare`` does.
+    """Compare methods over numbers of interactions, seeds and users. Same as ``cltr compare``.
 
-    Run the same call again to resume: runs that are finished are not computed again.
+    Run the same call again to resume. Finished runs are not computed again.
 
     Args:
-        methods: as ``["prpo/dr", "careful: prpo estimator.clip=0.5"]``, or by the name to show, as
+        methods: for example ``["prpo/dr", "careful: prpo estimator.clip=0.5"]``, or by name, as in
             ``{"careful": "prpo estimator.clip=0.5"}``.
-        study: a study file, below all other keywords.
+        study: a study file with values for everything that is not given.
         interactions: numbers of training interactions, or ``1e2..1e9:25``. [1e3, 1e4, 1e5, 1e6]
-        seeds: how many, or which. [3]
-        users: how people click, one name or several.
+        seeds: number of seeds, or a list of seeds. [3]
+        users: click model of the simulated users, one name or several.
         data: the data set: a file, or a :class:`Dataset`, which is written into ``out``. [demo]
         click_model: assumed click model. [trust-bias]
-        metric: weights of ranks in training. [dcg]
-        options: that all methods share, by ``role.key``.
+        metric: metric to train for. [dcg]
+        options: options of all methods, by ``role.key``.
         skyline: also train a reference ranker on the true labels. [True]
-        title: of the picture.
-        out: folder.
-        workers: worker processes; as many as there are cores by default.
-        cluster: ``ray`` or ``ray://host:port``, to compute on a Ray cluster instead.
-        plugins: plugin files that the worker processes load too.
-        progress: show bars; by default in a terminal.
+        title: title of the picture.
+        out: folder to write.
+        workers: worker processes. [number of cores]
+        cluster: ``ray`` or ``ray://host:port``, to run on a Ray cluster.
+        plugins: plugin files that the worker processes load.
+        progress: show progress bars; by default only in a terminal.
         report: also write the HTML report, ``report.html`` in the folder.
     """
     if study is None and not methods:

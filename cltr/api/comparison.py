@@ -1,4 +1,4 @@
-"""Methods, compared."""
+"""The result of a comparison of methods."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from cltr.studies.summary import read_results
 
 
 class Comparison(Reported):
-    """What a study found; :meth:`to_frame` has a row for each run.
+    """The result of a study. :meth:`to_frame` has one row for each run.
 
     Args:
         result: as ``cltr compare --json`` prints it.
@@ -31,7 +31,7 @@ class Comparison(Reported):
 
     @property
     def measure(self) -> str:
-        """What is compared, such as ``ndcg@5`` on test queries."""
+        """The metric that is compared, such as ``ndcg@5`` on test queries."""
         return str(self.result["measure"])
 
     @property
@@ -41,7 +41,7 @@ class Comparison(Reported):
 
     @property
     def pictures(self) -> list[Path]:
-        """Files with the curves."""
+        """Picture files of the curves."""
         return [Path(path) for path in self.result["pictures"]]
 
     @property
@@ -50,10 +50,10 @@ class Comparison(Reported):
         return list(self.result["failed"])
 
     def means(self, users: str | None = None) -> dict[str, list[float]]:
-        """Mean over seeds of the measure, by method, for each number of interactions.
+        """Return the mean over seeds by method, for each number of interactions.
 
         Args:
-            users: of these users; may be left out where there is one kind.
+            users: kind of users; not needed if there is only one.
         """
         curves = self.result["curves"]
         chosen = next(iter(curves)) if users is None and len(curves) == 1 else users

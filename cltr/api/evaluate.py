@@ -35,30 +35,32 @@ def evaluate(
     out: FileName | None = None,
     report: bool = True,
 ) -> Evaluation | CandidateEvaluation:
-    """Judge a finished run again, or candidates by a log, as ``cltr evaluate`` does.
+    """Evaluate a finished run again, or candidates on a log. Same as ``cltr evaluate``.
 
     Args:
-        run: the run or its folder; with a log, a candidate or several of them: runs, tables of
+        run: the run or its folder. With a log: one or more candidates, which are runs, tables of
             scores or ranks, TREC runs, or ``"production"``.
-        log: judge candidates by this log.
-        data: another data set with the same features; with a log, the one that it lies on.
-        blend_to_loss: mix with production so that NDCG falls by at most this, whatever users find
-            relevant; 0.02 is two points. Only without a log, like the next four.
-        gain: of a grade g in NDCG and DCG: ``linear`` is g (the paper's), ``exponential`` 2^g - 1.
-        empty: queries without relevant documents: ``zero`` (the paper's), ``skip`` or ``one``.
-        ties: equal scores of a ranker without chance: ``order`` (as listed) or ``expected``.
-        metrics: further metrics to report by name, or with options, such as
+        log: evaluate candidates on this log.
+        data: another data set with the same features; with a log, the data set of the log.
+        blend_to_loss: mix the run with production so that NDCG falls by at most this, whatever
+            users find relevant; 0.02 is two points. Only without a log, like the next four.
+        gain: gain of a grade g in NDCG and DCG: ``linear`` (g, as in the paper) or ``exponential``
+            (2^g - 1).
+        empty: how queries without relevant documents count: ``zero`` (as in the paper), ``skip`` or
+            ``one``.
+        ties: order of equal scores in a sorted ranking: ``order`` (as listed) or ``expected``.
+        metrics: further metrics, by name or with options, such as
             ``["err", {"name": "rbp", "persistence": 0.9}]``.
-        confidence: of all lower bounds together, one-sided; 0.95 by default. Only with a log, like
-            all that follow; see :func:`cltr.gate`.
+        confidence: one-sided confidence of all lower bounds together; 0.95 by default. Only with a
+            log, like all that follow; see :func:`cltr.gate`.
         serve: ``sorted`` or ``sampled`` rankings of tables.
         clicks: ``test`` or ``all``.
         click_model: a name, ``fitted:FILE``, or ``auto``.
         production: a file with production's scores.
-        top_k: ranks to look at.
-        seed: decides every random choice.
+        top_k: number of ranks.
+        seed: seed of all random choices.
         out: save the result as JSON here, and its HTML report beside it.
-        report: whether ``out`` writes the HTML report too.
+        report: also write the HTML report if ``out`` is given.
     """
     candidates = run if isinstance(run, list | tuple) else [run]
     target = None if out is None else check_out(out, (*candidates, log, data, production))

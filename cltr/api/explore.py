@@ -26,10 +26,10 @@ RULE, RESULT, README = "serving.json", "result.json", "README.md"
 
 
 class ExplorationResult(Shown):
-    """A policy that explores: its certificate, its serving rule, and what its log would support.
+    """A policy that explores, with its certificate and serving rule.
 
     Args:
-        rule: rankings with shares by query, to be served.
+        rule: serving rule with the stored rankings and shares of each query.
         result: all numbers, as ``--json`` prints them.
     """
 
@@ -38,12 +38,12 @@ class ExplorationResult(Shown):
 
     @property
     def loss(self) -> float:
-        """The most that mean NDCG can fall whatever users find relevant, by this log's traffic."""
+        """Worst-case loss of mean NDCG, whatever users find relevant, by this log's traffic."""
         return float(self.result["worst_case"]["mean"])
 
     @property
     def largest_loss(self) -> float:
-        """The same of the query that can lose most."""
+        """Worst-case loss of the query that can lose most."""
         return float(self.result["worst_case"]["largest_query"])
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:
@@ -62,14 +62,16 @@ def explore(
     production: FileName | None = None,
     out: FileName | None = None,
 ) -> ExplorationResult:
-    """Find the policy with the best overlap at a certified loss, as ``cltr explore`` does.
+    """Find the policy that explores best at a certified loss. Same as ``cltr explore``.
 
     Args:
-        log: a log file, a :class:`Log`, or a table in memory (which is ingested as it stands).
-        max_loss: points of NDCG that any query may lose at worst, 0.01 for one point.
-        data: data set that the log lies on; needed unless the log stands alone or is on the demo.
-        production: a file with production's scores: query, document, score.
-        out: folder for the serving rule, a result file and a README; nothing is written without.
+        log: a log file, a :class:`Log`, or a table in memory, which is ingested first.
+        max_loss: largest acceptable worst-case loss of NDCG of any query, from 0 to 1; 0.01 is one
+            point.
+        data: data set of the log. Not needed for the demo data, or if the log has its own
+            documents.
+        production: a file with the columns query, document and score.
+        out: folder for the serving rule, a result file and a README; by default nothing is written.
     """
     if not 0 < max_loss <= 1:
         raise OptionError(

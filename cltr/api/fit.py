@@ -34,24 +34,23 @@ def fit(
     plot: FileName | None = None,
     progress: bool | None = None,
 ) -> FitReport:
-    """Fit click models and position bias, and compare them on held-out clicks, as ``cltr fit``.
+    """Fit click models and compare them on held-out clicks. Same as ``cltr fit``.
 
     Args:
-        log: a log file, a :class:`Log`, or a table in memory, which is ingested with its
-            interactions into ``out``.
-        data: the data set that the log lies on; the demo data by default, if it lies on one.
-        click_model: what to fit, a name or several; all that the log allows by default.
-        options: of a model, as ``{"sdbn.method": "em"}``, or of all, as
+        log: a log file, a :class:`Log`, or a table in memory, which is ingested into ``out`` with
+            its interactions.
+        data: data set of the log; by default the demo data, if the log has no documents of its own.
+        click_model: one or more models to fit; by default all that the log allows.
+        options: options of one model, such as ``{"sdbn.method": "em"}``, or of all, such as
             ``{"click-model.iterations": 100}``.
-        top_k: ranks to look at; all by default.
-        intervals: bootstrap intervals over queries for position and trust bias.
-        seed: decides all draws.
-        cluster: ``ray`` or ``ray://host:port``: the refits behind intervals of position bias are
-            made on this Ray cluster.
-        out: folder for models, picture and report, or a file (.h5) for one model; the log's name
-            with ``-models`` by default.
-        plot: where to draw examination by rank (.png, .svg, .pdf).
-        progress: show bars; by default in a terminal.
+        top_k: number of ranks; all by default.
+        intervals: compute bootstrap intervals over queries for position and trust bias.
+        seed: seed of all random choices.
+        cluster: ``ray`` or ``ray://host:port``, to compute the intervals on a Ray cluster.
+        out: folder for models, picture and report, or a file (.h5) for one model. By default the
+            name of the log with ``-models``.
+        plot: file for a picture of examination by rank (.png, .svg, .pdf).
+        progress: show progress bars; by default only in a terminal.
     """
     path = file_of(log)
     if plot is not None:

@@ -1,4 +1,4 @@
-"""Fitted click models, side by side."""
+"""The result of fitting click models."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +16,10 @@ COLUMNS = ("name", "log_likelihood", "perplexity", "conditional_perplexity", "co
 
 
 class FittedModel:
-    """A click model that was fitted and kept; ``cltr.train(click_model=...)`` takes it.
+    """A fitted click model. ``cltr.train(click_model=...)`` takes it.
 
     Args:
-        report: of this model, as ``cltr fit --json`` prints it.
+        report: the object of this model in ``cltr fit --json``.
     """
 
     def __init__(self, report: Mapping[str, Any]) -> None:
@@ -29,17 +29,17 @@ class FittedModel:
 
     @property
     def examination(self) -> list[float] | None:
-        """Probability that users look at a rank, by rank; None if the model has none."""
+        """Probability that users examine each rank; None if the model has none."""
         found = self.report["examination"]
         return None if found is None else list(found)
 
     @property
     def converged(self) -> bool:
-        """Whether more steps would not have changed it."""
+        """True if the fit converged."""
         return bool(self.report["converged"])
 
     def load(self) -> ClickModel:
-        """The click model itself."""
+        """Return the click model itself."""
         return load_click_model(self.path)
 
     def __repr__(self) -> str:
@@ -47,11 +47,11 @@ class FittedModel:
 
 
 class FitReport(Shown):
-    """Click models from best to worst on held-out clicks, and which one to use.
+    """Fitted click models, from best to worst on held-out clicks, and which one to use.
 
     Args:
-        report: as ``cltr fit --json`` prints it.
-        data: the data set that the log lies on, as one named it.
+        report: the result as ``cltr fit --json`` prints it.
+        data: the data set of the log, as the user named it.
     """
 
     def __init__(self, report: Mapping[str, Any], *, data: str | None = None) -> None:
@@ -65,7 +65,7 @@ class FitReport(Shown):
 
     @property
     def models(self) -> list[FittedModel]:
-        """From best to worst on held-out clicks."""
+        """Fitted models, from best to worst on held-out clicks."""
         return [FittedModel(one) for one in self.report["models"]]
 
     def __getitem__(self, name: str) -> FittedModel:
@@ -79,13 +79,13 @@ class FitReport(Shown):
 
     @property
     def recommended(self) -> FittedModel | None:
-        """The model to use; None if none converged and says how users examine ranks."""
+        """The model to use; None if no model converged that has examination by rank."""
         name = self.report["recommended"]
         return None if name is None else self[name]
 
     @property
     def recommended_affine(self) -> FittedModel | None:
-        """The model to use with the rewards ips and dr, which need one that is affine."""
+        """The model to use with the rewards ips and dr, which need an affine model."""
         name = self.report["recommended_affine"]
         return None if name is None else self[name]
 

@@ -56,39 +56,39 @@ def ingest(
     progress: bool | None = None,
     **reader: Any,
 ) -> Log:
-    """Import a click log into a log file, as ``cltr ingest`` does.
+    """Import a click log into a log file. Same as ``cltr ingest``.
 
     Args:
         source: files or folders (Parquet, CSV, TSV, JSON lines), a data frame, or lists by column
-            name. Log files (.h5) are merged: counts add up.
+            name. Log files (.h5) are merged: their counts are added.
         out: the log file to write.
-        format: how the source is laid out; ``long`` has a row for each document shown.
-        data: the data set whose documents were shown, by their ids.
-        production: production's scores: a file or a table of query, document, score.
-        top_k: ranks to keep; all by default.
-        valid: validation interactions, instead of splitting some off.
+        format: layout of the source; ``long`` has one row for each document that was shown.
+        data: the data set with the documents that were shown; ids are matched.
+        production: production's scores: a file or a table with query, document and score.
+        top_k: number of ranks to keep; all by default.
+        valid: source of validation interactions, instead of a part of ``source``.
         test: test interactions, instead of splitting some off.
         valid_share: share of the interactions to split off for validation.
         test_share: share to split off for testing; 0.1 where it is possible by default.
         split_by: what is split: ``interaction``, ``user``, or ``time``.
         valid_from: first time of validation, with ``split_by="time"``.
-        test_from: first time of test, with ``split_by="time"``.
+        test_from: time at which the test part begins, with ``split_by="time"``.
         start: leave out interactions that began earlier.
         until: leave out interactions that began at this time or later.
-        seed: decides the split.
-        on: what to do about problems, as ``{"gaps": "drop"}`` or ``{"all": "refuse"}``.
-        sessions: keep the interactions, not only their counts.
-        feature_columns: patterns of features that stand in the log, such as ``bm25*``: a data set
-            without judgements is made of them, for which the log is then ingested. A document has
-            the features of its first impression.
-        data_out: the data set file to write from them.
+        seed: seed of the split.
+        on: what to do about problems, such as ``{"gaps": "drop"}`` or ``{"all": "refuse"}``.
+        sessions: keep every interaction, not only counts.
+        feature_columns: patterns of feature columns in the log, such as ``bm25*``. cltr makes a
+            data set without judgements from them. A document has the features of its first
+            impression.
+        data_out: the data set file to write from these features.
         missing: what to do about missing features: ``refuse``, ``zero`` or ``mean``.
         memory: most memory to use, such as ``4GB``; half of the machine's by default.
-        engine: what reads and counts the log: ``duckdb`` here, or ``spark`` where it lives; then
-            ``source`` names tables of Spark, or files that Spark can read.
-        master: Spark's master, such as ``spark://host:7077``; Spark's own choice by default.
-        progress: show bars; by default in a terminal.
-        reader: options of the format, such as ``query_column="q"``; ``cltr plugins long`` lists
+        engine: program that reads and counts the log: ``duckdb`` or ``spark``. With Spark,
+            ``source`` names Spark tables or files that Spark can read.
+        master: Spark's master, such as ``spark://host:7077``; Spark chooses by default.
+        progress: show progress bars; by default only in a terminal.
+        reader: options of the format, such as ``query_column="q"``. ``cltr plugins long`` lists
             them.
     """
     given = dict(locals())
@@ -160,16 +160,16 @@ def _ingest_elsewhere(given: Mapping[str, Any], reader: Mapping[str, Any]) -> Lo
 
 
 def ingest_sql(table: str, *, dialect: str, format: str = "long", **options: Any) -> str:
-    """The query with which another engine cleans, checks, splits and counts a log.
+    """Return the SQL query with which another engine cleans, checks, splits and counts a log.
 
-    What it gives, as Parquet, is read by ``cltr.ingest(file, format="counts", out=...)``. Columns
-    that are not named have the names of their roles: query, document, position, click, session.
+    Save its result as Parquet and read it with ``cltr.ingest(file, format="counts", out=...)``. The
+    default names of columns are query, document, position, click and session.
 
     Args:
-        table: its name in that engine.
+        table: name of the table in that engine.
         dialect: ``spark``, ``bigquery``, ``snowflake`` or ``trino``.
-        format: how the table is laid out: ``long``, with a row for each document shown.
-        options: of the split, of times, and of columns, as those of :func:`ingest`.
+        format: layout of the table; ``long`` has one row for each document that was shown.
+        options: options of :func:`ingest` for the split, times and columns.
     """
     from cltr.logs.portable.dialects import DIALECTS
     from cltr.logs.remote_counts import emitted

@@ -1,4 +1,4 @@
-"""A click log in its file, and what is wrong with it."""
+"""A log file, and the result of checking it."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -17,11 +17,11 @@ from cltr.types import Dataset
 
 
 class Log(Shown):
-    """A log file from ``cltr ingest`` or ``cltr simulate``, opened and checked.
+    """A log file from ``cltr ingest`` or ``cltr simulate``.
 
     Args:
-        path: of the file.
-        report: what was told when it was made, if it was made now.
+        path: path of the file.
+        report: what ``ingest`` or ``simulate`` reported, if the file was made just now.
     """
 
     def __init__(
@@ -37,49 +37,49 @@ class Log(Shown):
 
     @property
     def n_interactions(self) -> dict[str, int]:
-        """Interactions by part: ``train``, ``valid``, and ``test`` if there is one."""
+        """Number of interactions by part: ``train``, ``valid``, and ``test`` if there is one."""
         return {part: one.n_interactions for part, one in self._file.statistics.items()}
 
     @property
     def n_clicks(self) -> dict[str, int]:
-        """Clicks by part."""
+        """Number of clicks by part."""
         return {part: int(one.clicks.sum()) for part, one in self._file.statistics.items()}
 
     @property
     def top_k(self) -> int:
-        """Ranks that it shows."""
+        """Number of ranks."""
         return self._file.statistics["train"].top_k
 
     @property
     def impressions(self) -> list[int]:
-        """Impressions by rank, of all parts."""
+        """Impressions by rank, in all parts together."""
         parts = [part.impressions.sum(0) for part in self._file.statistics.values()]
         return [int(n) for n in np.sum(parts, axis=0)]
 
     @property
     def click_rate(self) -> list[float]:
-        """Clicks per impression by rank, of all parts."""
+        """Clicks per impression by rank, in all parts together."""
         clicks = np.sum([part.clicks.sum(0) for part in self._file.statistics.values()], axis=0)
         return [float(rate) for rate in clicks / np.maximum(self.impressions, 1)]
 
     @property
     def problems(self) -> list[dict[str, Any]]:
-        """What was found wrong when it was ingested, and what was done about it."""
+        """Problems that were found when the log was ingested, and what was done about them."""
         return list(self._file.description.get("problems", []))
 
     @property
     def lists(self) -> Dataset | None:
-        """Its own lists of documents; None if it lies on a data set."""
+        """The log's own lists of documents; None if it belongs to a data set."""
         return self._file.lists
 
     @property
     def has_sessions(self) -> bool:
-        """Whether it keeps the interactions, not only their counts."""
+        """True if the log has every interaction, not only counts."""
         return has_sessions(self.path)
 
     @property
     def has_scores(self) -> bool:
-        """Whether it has production's scores."""
+        """True if the log has production's scores."""
         return self._file.scores is not None
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:
@@ -101,13 +101,13 @@ class Log(Shown):
 
 
 class LogCheck(Shown, log_check.LogVerdicts):
-    """What a log can be used for, and what was found in it."""
+    """What a log can be used for, and all findings."""
 
     __repr__ = Shown.__repr__
 
     @property
     def usable(self) -> bool:
-        """Whether the log can be used at all, if only with care."""
+        """True if the log can be used for something, at least with care."""
         return any(map(self.supports, self.verdicts))
 
     @property

@@ -1,4 +1,4 @@
-"""Progress bars on stderr, for every kind of long work: in a terminal, or where one asks for them.
+"""Progress bars on stderr: in a terminal, or if the caller asks for them.
 
 Each function here takes ``show``: True and False decide; None shows bars if stderr is a terminal.
 """
@@ -34,34 +34,34 @@ if TYPE_CHECKING:
 
 
 def wanted(show: bool | None) -> bool:
-    """Whether bars are drawn."""
+    """Return True if progress bars are drawn."""
     return sys.stderr.isatty() if show is None else show
 
 
 class StageBars:
-    """Stages one after the other; a stage that begins ends the one before."""
+    """Progress bars of stages; a new stage ends the one before it."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
         self._task: TaskID | None = None
 
     def begin(self, text: str, *, total: int | None = None) -> None:
-        """A new stage."""
+        """Begin a new stage."""
         self.end()
         self._task = self._bars.add_task(escape(visible(text)), total=total, note="")
 
     def advance(self, n: int) -> None:
-        """So many more are done."""
+        """Add to the number of finished steps."""
         if self._task is not None:
             self._bars.advance(self._task, n)
 
     def update(self, **fields: Any) -> None:
-        """What the stage's bar shows: ``completed``, ``total``, ``note``."""
+        """Change what the bar shows: ``completed``, ``total``, ``note``."""
         if self._task is not None:
             self._bars.update(self._task, **fields)
 
     def end(self) -> None:
-        """The stage is over."""
+        """End the stage."""
         if self._task is not None:
             done = self._bars.tasks[self._task].completed or 1
             self._bars.update(self._task, total=done, completed=done)
@@ -69,7 +69,7 @@ class StageBars:
 
 @contextmanager
 def stage_bars(*, width: int) -> Iterator[StageBars]:
-    """Bars while work goes on, with so many columns for the stage's name."""
+    """Show bars during the work; ``width`` is the width of its name."""
     columns = (
         SpinnerColumn(finished_text="[green]✓"),
         TextColumn(f"{{task.description:<{width}}}"),
@@ -101,7 +101,7 @@ class RunBars(Progress):
 
 @contextmanager
 def run_progress(show: bool | None = None) -> Iterator[Progress]:
-    """Bars on stderr while a run works."""
+    """Show bars on stderr during a run."""
     if not wanted(show):
         yield Progress()
         return
@@ -127,7 +127,7 @@ class FitBars(FitProgress):
 
 @contextmanager
 def fit_progress(show: bool | None = None) -> Iterator[FitProgress]:
-    """Bars on stderr while models are fitted."""
+    """Show bars on stderr while models are fitted."""
     if not wanted(show):
         yield FitProgress()
         return
@@ -137,7 +137,7 @@ def fit_progress(show: bool | None = None) -> Iterator[FitProgress]:
 
 @contextmanager
 def byte_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar of bytes read, by stage, on stderr."""
+    """Show a bar of bytes read for each stage, on stderr."""
     columns = (
         TextColumn("{task.description:<18}"),
         BarColumn(bar_width=24),
@@ -158,7 +158,7 @@ def byte_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def share_progress(show: bool | None = None) -> Iterator[OnShare]:
-    """A bar for each stage, on stderr."""
+    """Show a bar for each stage, on stderr."""
     if not wanted(show):
         yield silent
         return
@@ -181,7 +181,7 @@ def share_progress(show: bool | None = None) -> Iterator[OnShare]:
 
 @contextmanager
 def cell_progress(show: bool | None = None) -> Iterator[Callable[["Progressed"], None]]:
-    """A bar of cells with the time that is left, by the pace of this start."""
+    """Show a bar of finished runs with the estimated remaining time."""
     if not wanted(show):
         yield lambda progressed: None
         return

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class Ranking(Shown):
-    """Ranked documents, a row each; or, written to a file, how many there were."""
+    """Ranked documents, one row each. If they were written to a file: how many there are."""
 
     def __init__(self, result: Mapping[str, Any], rows: "pyarrow.Table | None" = None) -> None:
         self.result = result
         self._table = rows
 
     def table(self) -> "pyarrow.Table":
-        """The rows: query, document, rank, score and expected weight; or what requests get."""
+        """Return the rows, such as query, document, rank, score and expected weight."""
         if self._table is None:
             raise DataError(f"the rankings were written to {self.result['out']}")
         return self._table
@@ -50,7 +50,7 @@ class Ranking(Shown):
 
 
 def ranking_tables(result: Mapping[str, Any]) -> Tables:
-    """One line for people."""
+    """Return the line that the command prints."""
     what = f"{result['rows']:,} rows of {result['queries']:,} queries"
     yield Text(f"{what}{' in ' + str(result['out']) if result['out'] else ''}")
 
@@ -66,22 +66,23 @@ def rank(
     document_column: str = "",
     missing: str = "refuse",
 ) -> Ranking:
-    """Score and rank queries with the model of a finished run, as ``cltr rank`` does.
+    """Score and rank documents with the model of a finished run. Same as ``cltr rank``.
 
-    Raw features are normalised as in training. Columns are matched by name where the run knows the
-    names of its features, and by their number where it does not.
+    Raw features are normalised as in training. Columns are matched by name if the run knows the
+    names of its features, and otherwise by their order.
 
     Args:
         run: the run or its folder.
         data: queries, documents and features: a Parquet, CSV, TSV or JSON lines file, a data set
             or its file, or a data frame; the run's own data set by default.
-        production: production's scores (query, document, score) where the model or the serving
-            rule needs them.
-        requests: a table with columns ``request`` and ``query``: then the ranking that each
-            request gets by the run's serving rule.
-        out: file to write (.parquet, .csv, .jsonl, .trec), block by block; else all is returned.
-        query_column: the query, where its name is not a common one.
-        document_column: the document, where its name is not a common one.
+        production: production's scores (query, document, score), if the model or the serving rule
+            needs them.
+        requests: a table with the columns ``request`` and ``query``. Then the result is the ranking
+            of each request by the serving rule of the run.
+        out: file to write (.parquet, .csv, .jsonl, .trec); by default all rows are
+            returned.
+        query_column: name of the query column, if cltr does not recognise it.
+        document_column: name of the document column, if cltr does not recognise it.
         missing: ``refuse`` missing features, or set them to ``zero``.
     """
     target = None if out is None else Path(out)
@@ -175,7 +176,7 @@ def predict(
     production: Any = None,
     lengths: Sequence[int] | None = None,
 ) -> Floats:
-    """Scores of documents, ``[docs]``; see :meth:`cltr.Run.predict`."""
+    """Return scores of documents, ``[docs]``; see :meth:`cltr.Run.predict`."""
     features = match_matrix(X, run.inputs.feature_names, run.inputs.n_features)
     sizes = np.array([len(features)] if lengths is None else lengths, np.int64)
     if int(sizes.sum()) != len(features) or (sizes < 1).any():

@@ -22,10 +22,10 @@ HEIGHT = 900
 
 
 class Page:
-    """A page that shows itself in a notebook.
+    """An HTML page, which a notebook shows.
 
     Args:
-        subject: what it is about.
+        subject: the result on the page.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -33,11 +33,11 @@ class Page:
 
     @property
     def html(self) -> str:
-        """The whole document."""
+        """Return the whole HTML document."""
         return page_of(self._subject)
 
     def save(self, out: FileName) -> Path:
-        """Write it to a file."""
+        """Write the page to a file."""
         return write_page(self._subject, Path(out))
 
     def __repr__(self) -> str:
@@ -52,22 +52,22 @@ class Page:
 
 
 class Reported(Shown):
-    """A result that has a page."""
+    """A result that has an HTML report."""
 
     @abstractmethod
     def _subject(self) -> Subject:
         """What the page is about."""
 
     def report(self) -> Page:
-        """The HTML report; it shows itself in a notebook, and ``save`` writes it to a file."""
+        """Return the HTML report. A notebook shows it, and ``save`` writes it to a file."""
         return Page(self._subject())
 
     def save(self, out: FileName, *, report: bool = True) -> None:
-        """Write the result as JSON, and its page beside it.
+        """Write the result as JSON, and its HTML report next to it.
 
         Args:
             out: a file name that ends in ``.json``; the page has the same name and ``.html``.
-            report: whether to write the page.
+            report: also write the HTML report.
         """
         path, subject = check_out(out), self._subject()
         saved = dict(subject.result)
@@ -126,10 +126,10 @@ def repeat_command(
 
 
 def make_report(path: FileName, *, out: FileName | None = None) -> Path:
-    """Write the HTML report of a run, a study or a saved result, as ``cltr report`` does.
+    """Write the HTML report of a run, a study or a saved result. Same as ``cltr report``.
 
     Args:
-        path: a run folder, the folder of a study, or a file that ``evaluate`` or ``gate`` wrote.
+        path: a run folder, a study folder, or a file that ``evaluate`` or ``gate`` wrote.
         out: HTML file. [report.html in the folder; for a file the same name ending in .html]
     """
     source = Path(path)

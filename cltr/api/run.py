@@ -1,4 +1,4 @@
-"""A finished run, and what it is worth."""
+"""A finished run, and its evaluation."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from cltr.types import Floats
 
 
 class Estimate(NamedTuple):
-    """A value estimated from clicks, with its 95 % interval; None where it is not known."""
+    """A value estimated from clicks, with its 95 % interval; None if there is no interval."""
 
     value: float
     standard_error: float | None
@@ -36,11 +36,11 @@ class Estimate(NamedTuple):
 
 
 class Evaluation(Reported):
-    """What a policy is worth: metrics, values estimated from clicks, and the worst case.
+    """Quality and risk of a policy: metrics, values estimated from clicks, and the worst case.
 
     Args:
-        result: as ``--json`` prints it.
-        changes: what changes for users, for the page.
+        result: the result as ``--json`` prints it.
+        changes: what changes for users, for the report.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Evaluation(Reported):
 
     @property
     def top_k(self) -> int:
-        """Displayed ranks, and cut of the metrics."""
+        """Number of displayed ranks, and of ranks that count in the metrics."""
         return int(self.result["top_k"])
 
     @property
@@ -65,7 +65,7 @@ class Evaluation(Reported):
 
     @property
     def production_ndcg(self) -> float | None:
-        """The same of production."""
+        """NDCG of production on the labels of test queries; None without labels."""
         return self._ndcg("production")
 
     def _ndcg(self, who: str) -> float | None:
@@ -79,9 +79,10 @@ class Evaluation(Reported):
 
     @property
     def estimated_gain(self) -> Estimate | None:
-        """New policy less production in the training metric, estimated from held-out clicks.
+        """Gain of the new policy in the training metric, estimated from held-out clicks.
 
-        It relies on the click model. None if the run has no log and was evaluated again.
+        The estimate relies on the click model (level 2). None if the run has no log and was
+        evaluated again.
         """
         found = self.result.get("off_policy")
         if found is None:
@@ -90,9 +91,9 @@ class Evaluation(Reported):
 
     @property
     def worst_case_loss(self) -> dict[str, float]:
-        """How far NDCG could fall below production, whatever users find relevant, by split.
+        """Worst-case loss of NDCG against production, whatever users find relevant, by split.
 
-        0.02 is two points. Only splits whose production is known are there.
+        0.02 is two points. Splits without known production are left out.
         """
         found = self.result["certificate"]
         return {
@@ -103,18 +104,18 @@ class Evaluation(Reported):
 
     @property
     def verdict(self) -> Verdict | None:
-        """What to do: deploy, canary, hold or reject, and why; None in runs of version 0.1."""
+        """Deploy, canary, hold or reject, with reasons; None in runs of version 0.1."""
         advice = self.result.get("advice")
         return None if advice is None else Verdict.of(advice)
 
     @property
     def blend(self) -> float:
-        """Share of requests that get the new ranking; the others get production's."""
+        """Share of the requests that get the new ranking; the others get production's ranking."""
         return float(self.result.get("blend", 1.0))
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against relying on the result, one sentence each."""
+        """Reasons not to rely on the result, one sentence each."""
         return [*self.result.get("alerts", ()), *self.result.get("warnings", ())]
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:
@@ -130,11 +131,11 @@ class Evaluation(Reported):
 
 
 class Run(Evaluation):
-    """A run folder of ``cltr train``, opened.
+    """A finished run of ``cltr train``.
 
     Args:
-        path: of the folder; the run must be finished.
-        result: what training returned, if it was trained now.
+        path: the run folder.
+        result: the result, if the run was trained just now.
     """
 
     def __init__(self, path: FileName, *, result: Mapping[str, Any] | None = None) -> None:
@@ -148,22 +149,22 @@ class Run(Evaluation):
 
     @cached_property
     def config(self) -> RunConfig:
-        """Every choice of the run, with its defaults."""
+        """Every choice of the run, including defaults."""
         return read_config(self._folder)
 
     @cached_property
     def history(self) -> list[dict[str, Any]]:
-        """What training told after each epoch."""
+        """One row for each epoch of training."""
         return list(self._folder.read_json("history.json"))
 
     @property
     def n_interactions(self) -> int:
-        """Interactions that it was trained on."""
+        """Number of training interactions."""
         return int(self.result["n_interactions"])
 
     @property
     def seconds(self) -> float:
-        """Time that it took."""
+        """Wall time of the run in seconds."""
         return float(self.result["seconds"])
 
     def _subject(self) -> Subject:
@@ -179,7 +180,7 @@ class Run(Evaluation):
         ties: str | None = None,
         metrics: Sequence[str | Mapping[str, Any]] | None = None,
     ) -> Evaluation:
-        """Judge the run again; see :func:`cltr.evaluate`."""
+        """Evaluate the run again; see :func:`cltr.evaluate`."""
         return judge_again(
             self,
             data=data,
@@ -201,14 +202,14 @@ class Run(Evaluation):
         production: Any = None,
         lengths: Sequence[int] | None = None,
     ) -> Floats:
-        """Scores of documents, ``[docs]``, by the run's model.
+        """Return the scores that the model gives to documents, ``[docs]``.
 
         Args:
             X: raw features as an array, in the order of training, or as a data frame, whose
                 columns are matched by name.
-            production: production's scores, ``[docs]``, where the model needs them.
-            lengths: documents of each query, where X has several, one after the other. It matters
-                only if features are normalised by query, or if the scorer looks at whole lists.
+            production: production's scores, ``[docs]``, if the model needs them.
+            lengths: number of documents of each query, if X has several queries. It matters only
+                if features are normalised by query, or if the scorer looks at whole lists.
         """
         return predict(self._model, X, production=production, lengths=lengths)
 
@@ -226,10 +227,10 @@ class Run(Evaluation):
         """Decide about the run: deploy, canary, hold or reject; see :func:`cltr.gate`.
 
         Args:
-            log: judges the run; its own log by default.
-            data: the data set that the log lies on; the run's own by default.
-            max_loss: points of NDCG, as a share, that may be lost at worst.
-            confidence: of each bound for the gain.
+            log: log to judge the run by; by default the log of the run.
+            data: data set of the log; by default that of the run.
+            max_loss: largest acceptable worst-case loss of NDCG, from 0 to 1.
+            confidence: one-sided confidence of each bound on the gain.
             judging: further options of :func:`cltr.gate`.
         """
         own = self.config
@@ -253,7 +254,7 @@ def judge_again(
     blend_to_loss: float | None,
     **measures: Any,
 ) -> Evaluation:
-    """A finished run judged again, possibly on other data or blended with production."""
+    """Evaluate a finished run again, possibly on other data or mixed with production."""
     result, changes = evaluate_run.evaluate_with_changes(
         run.path if isinstance(run, Run) else Path(run),
         data=named_data(data),

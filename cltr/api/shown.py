@@ -1,4 +1,4 @@
-"""What all results share: how they are shown in a terminal and in a notebook, and as tables."""
+"""How results are shown in a terminal and in a notebook, and as tables."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ UNFOLDED = 10_000
 
 
 class Shown(ABC):
-    """A result that shows itself as the command line does."""
+    """Base class of results; printed in the same way as by the command line."""
 
     @abstractmethod
     def _tables(self, width: int) -> Tables:
@@ -29,7 +29,7 @@ class Shown(ABC):
         """The main table, row by row; all rows have the same keys."""
 
     def tables(self) -> Tables:
-        """Tables and lines, as the command line prints them."""
+        """Return the tables and lines that the command line prints."""
         return self._tables(UNFOLDED)
 
     def __repr__(self) -> str:
@@ -39,13 +39,13 @@ class Shown(ABC):
         return as_html(self._tables(UNFOLDED))
 
     def table(self) -> "pyarrow.Table":
-        """The main table as a pyarrow table."""
+        """Return the main table as a pyarrow table."""
         import pyarrow
 
         return pyarrow.Table.from_pylist([dict(row) for row in self._rows()])
 
     def to_frame(self) -> "pandas.DataFrame":
-        """The main table as a pandas data frame; pandas must be installed."""
+        """Return the main table as a pandas data frame; pandas must be installed."""
         try:
             import pandas
         except ImportError as error:
@@ -56,7 +56,7 @@ class Shown(ABC):
 
 
 def by_rank(impressions: Iterable[int], rates: Iterable[float]) -> list[dict[str, Any]]:
-    """Impressions and clicks per impression, a row for each rank."""
+    """Return impressions and clicks per impression, one row for each rank."""
     both = enumerate(zip(impressions, rates, strict=True), start=1)
     return [
         {"rank": rank, "impressions": shown, "click_rate": rate} for rank, (shown, rate) in both

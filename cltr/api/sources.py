@@ -1,4 +1,4 @@
-"""Where logs, data sets and scores come from: file names, objects, or tables in memory.
+"""Sources of logs, data sets and scores: file names, objects, or tables in memory.
 
 What a run needs to be repeated must be a file, so a table in memory is written into the folder of
 the result. What is only read once goes into a temporary file.
@@ -29,27 +29,27 @@ and document, whose columns :func:`cltr.read_dataset` finds by their common name
 
 
 def file_of(source: Any) -> Path | None:
-    """The file that a source names or has; None if it is in memory."""
+    """Return the file of a source; None if it is in memory."""
     if isinstance(source, Log):
         return source.path
     return Path(source) if isinstance(source, str | PathLike) else None
 
 
 def named_data(data: DataLike | None) -> str | Dataset | None:
-    """A data set by its name, as the command line has it, or as it is in memory."""
+    """Return a data set by its name on the command line, or as an object in memory."""
     if data is None or isinstance(data, Dataset):
         return data
     return str(data) if isinstance(data, str | PathLike) else read_dataset(data)
 
 
 def dataset_of(data: DataLike | None) -> Dataset | None:
-    """The data set itself."""
+    """Return the data set itself."""
     named = named_data(data)
     return None if named is None else load_dataset(named)
 
 
 def check_table(source: Any) -> None:
-    """Refuse what is neither a file nor a table, and say what to give instead."""
+    """Raise an error for a source that is neither a file nor a table."""
     if isinstance(source, ClickLog):
         raise UsageError(
             "a ClickLog has no parts for training and validation; give the data frame or the "
@@ -59,9 +59,9 @@ def check_table(source: Any) -> None:
 
 @contextmanager
 def as_files(*sources: Any) -> Iterator[list[list[Path]]]:
-    """File names for each source: a file, several, or a table in memory, written meanwhile.
+    """Return the file names of each source; a table in memory is written to a temporary file.
 
-    Errors speak of the file ``frame.parquet`` where the table is in memory.
+    Errors name the file ``frame.parquet`` if the table is in memory.
     """
     with hidden_folder() as folder:
         try:
@@ -90,5 +90,5 @@ def _without_folder(message: str, folder: str) -> str:
 
 
 def flat(on: Sequence[str] | Mapping[str, str]) -> list[str]:
-    """``{"gaps": "drop"}`` as the words ``gaps=drop``."""
+    """Turn ``{"gaps": "drop"}`` into the words ``gaps=drop``."""
     return [f"{key}={value}" for key, value in on.items()] if isinstance(on, Mapping) else [*on]

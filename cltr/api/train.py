@@ -50,38 +50,38 @@ def train(
     progress: bool | None = None,
     report: bool = True,
 ) -> Run:
-    """Learn a ranker from clicks, as ``cltr train`` does.
+    """Learn a ranker from clicks. Same as ``cltr train``.
 
-    What is left out has the default of the command line. Tables in memory are written into the run
-    folder, so that the run can be resumed, evaluated and repeated.
+    Arguments that are not given have the defaults of the command line, shown in brackets. Tables in
+    memory are written into the run folder, so that the run can be resumed, evaluated and repeated.
 
     Args:
         log: train on this log instead of simulating clicks: a log file, a :class:`Log`, or a table
-            with a row for each document shown.
+            with one row for each document that was shown.
         data: the data set: a file from ``cltr data import``, or a :class:`Dataset`. [demo]
-        production_scores: production's scores (query, document, score), where the log has none.
+        production_scores: production's scores (query, document, score), if the log has none.
         estimator: objective to maximise. [prpo]
         reward: how clicks become relevance estimates. [dr]
         ranker: gradient method. [exact]
-        scorer: what scores documents. [mlp]
+        scorer: kind of model that scores documents. [mlp]
         click_model: assumed click model; ``auto`` fits one to the clicks. [auto with a log,
             trust-bias without]
         users: simulated users. [the assumed click model]
-        metric: weights of ranks in training. [dcg]
-        top_k: displayed ranks and cut of the metric. [5]
+        metric: metric to train for. [dcg]
+        top_k: number of displayed ranks, and of ranks that count in the metric. [5]
         interactions: training interactions to simulate. [100000]
-        seed: decides all random choices. [1]
+        seed: seed of all random choices. [1]
         init: where training starts: ``production`` or ``random``. [production]
         exposure: how production's exposure is known: ``exact``, ``logged``, ``counted``. [auto]
-        on_doubt: what to do if a health check of the clicks fails: ``stay`` with production,
-            ``bound`` the policy to a narrow band, or ``ignore`` it. [stay]
-        standardize: whether the model standardises its inputs. [unless the data set is normalised]
+        on_doubt: what to do if a health check fails: ``stay`` with production, ``bound`` the policy
+            to a narrow band, or ``ignore`` the check. [stay]
+        standardize: standardise the inputs of the model. [True, unless the data set is normalised]
         skyline: also train a reference ranker on the true labels. [True]
-        options: of components, as ``{"estimator.clip": 0.1, "training.epochs": 20}``.
-        config: a run file, below all other keywords.
+        options: options of components, such as ``{"estimator.clip": 0.1, "training.epochs": 20}``.
+        config: a run file with values for everything that is not given.
         out: run folder. [runs/NNN-...]
         resume: the folder of an interrupted run; give it alone.
-        progress: show bars; by default in a terminal.
+        progress: show progress bars; by default only in a terminal.
         report: also write the HTML report, ``report.html`` in the run folder.
     """
     given = {key: value for key, value in locals().items() if key in CHOICES}
@@ -173,21 +173,21 @@ def simulate(
     config: FileName | None = None,
     progress: bool | None = None,
 ) -> Log:
-    """Draw a click log of a production ranker and its users, as ``cltr simulate`` does.
+    """Simulate a click log of a production ranker and its users. Same as ``cltr simulate``.
 
     Args:
         out: log file to write.
         data: the data set: a file from ``cltr data import``, or a :class:`Dataset`. [demo]
-        scorer: what scores documents. [mlp]
+        scorer: kind of model that scores documents. [mlp]
         click_model: assumed click model. [trust-bias]
         users: simulated users. [the assumed click model]
-        top_k: displayed ranks. [5]
+        top_k: number of displayed ranks. [5]
         interactions: training interactions. [100000]
-        seed: decides all random choices. [1]
-        sessions: keep the interactions, not only their counts.
-        options: of components, as ``{"production.fraction": 0.1}``.
-        config: a run file, below all other keywords.
-        progress: show bars; by default in a terminal.
+        seed: seed of all random choices. [1]
+        sessions: keep every interaction, not only counts.
+        options: options of components, such as ``{"production.fraction": 0.1}``.
+        config: a run file with values for everything that is not given.
+        progress: show progress bars; by default only in a terminal.
     """
     given = {key: value for key, value in locals().items() if key in CHOICES}
     dataset = named_data(data)

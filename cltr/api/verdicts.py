@@ -1,4 +1,4 @@
-"""What a log says of candidates: estimates side by side, verdicts, and what a canary supports."""
+"""Results about candidates: estimates, verdicts of the gate, and verdicts of a canary."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ from cltr.report.rendering import Tables
 
 
 class CandidateEvaluation(Reported):
-    """Candidates by all estimators, side by side.
+    """Estimates of candidates by all estimators.
 
     Args:
-        result: as ``--json`` prints it.
-        changes: what the first candidate changes for users, for the page.
+        result: the result as ``--json`` prints it.
+        changes: what the first candidate changes for users, for the report.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class CandidateEvaluation(Reported):
 
 
 class Decided(Reported):
-    """A decision about a candidate, and why.
+    """A decision about a candidate, with its reasons.
 
     Args:
         verdict: the decision.
-        result: all that it rests on, as ``--json`` prints it.
-        changes: what the candidate changes for users, for the page.
+        result: the numbers behind the decision, as ``--json`` prints them.
+        changes: what the candidate changes for users, for the report.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Decided(Reported):
 
     @property
     def decision(self) -> str:
-        """What to do."""
+        """The decision, one word."""
         return self.verdict.decision
 
     @property
@@ -66,12 +66,12 @@ class Decided(Reported):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What was found, in order of weight, each with its level of trust."""
+        """The reasons, most important first, each with its level of trust."""
         return self.verdict.reasons
 
     @property
     def numbers(self) -> Mapping[str, float]:
-        """What was measured, by name."""
+        """The measured numbers, by name."""
         return self.verdict.numbers
 
     def __bool__(self) -> bool:
@@ -83,7 +83,7 @@ class Decided(Reported):
 
 
 class GateVerdict(Decided):
-    """What a log supports: ``deploy``, ``canary``, ``hold`` or ``reject``."""
+    """Decision of the gate: ``deploy``, ``canary``, ``hold`` or ``reject``."""
 
     def _subject(self) -> Subject:
         return Subject("gate", str(self.result["candidate"]), self.result, self.changes)
@@ -94,7 +94,7 @@ class GateVerdict(Decided):
 
 
 class CanaryResult(Decided):
-    """What a canary supports now: ``stop``, ``ship`` or ``continue``."""
+    """Decision about a canary: ``stop``, ``ship`` or ``continue``."""
 
     def _subject(self) -> Subject:
         name = str(self.result["gate"]["candidate"])
