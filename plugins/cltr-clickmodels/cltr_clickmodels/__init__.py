@@ -1,4 +1,4 @@
-"""Click models that read down the list, and the reward that a click model gives."""
+"""Click models of users who read down the list, and a reward from any click model."""
 
 from typing import Any
 

@@ -17,9 +17,9 @@ class Cascade(ChainModel):
 
     .. math:: P(C_r = 1 | C_{<r}) = a_r \text{ if nothing above was clicked, else } 0
 
-    *Fit.* Attraction is clicks over displays with no click above; what lies below a first click is
-    not looked at. A second click in an interaction is impossible under this model, and its
-    log-likelihood shows it.
+    *Fit.* Attraction is the number of clicks divided by the displays without a click above.
+    Documents below the first click are ignored. Under this model a second click is impossible, so
+    its log-likelihood is very low.
 
     References: Craswell et al. (WSDM'08).
     """
@@ -27,7 +27,7 @@ class Cascade(ChainModel):
     name = "cascade"
 
     class Options(FitOptions):
-        """How it is fitted."""
+        """Options of the fit."""
 
     options: "Cascade.Options"
 

@@ -17,12 +17,12 @@ SKIP, IRRELEVANT, RELEVANT = range(3)
 
 
 class CCM(ChainModel):
-    r"""Users read from the top, and go on or stop depending on what they found.
+    r"""Users read from the top. Whether they continue depends on what they found.
 
     .. math:: P(E_{r+1}=1 | E_r=1, C_r=0) = \tau_1, \qquad
               P(E_{r+1}=1 | C_r=1) = \tau_2 (1 - a_d) + \tau_3 a_d
 
-    where attraction :math:`a` is relevance: a clicked document turns out relevant with the same
+    where attraction :math:`a` is relevance: a clicked document is relevant with the same
     probability with which it was clicked.
 
     *Fit.* EM; each click counts twice for attraction, once as a click and once, in part, by
@@ -34,7 +34,7 @@ class CCM(ChainModel):
     name = "ccm"
 
     class Options(FitOptions):
-        """How users go on, and how it is fitted."""
+        """Probabilities of continuing, and options of the fit."""
 
         continuation: tuple[Probability, Probability, Probability] = Field(
             (0.9, 0.8, 0.4),

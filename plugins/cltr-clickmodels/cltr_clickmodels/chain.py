@@ -43,7 +43,7 @@ Values = Mapping[str, Floats]
 
 
 class ChainModel(Fittable):
-    """Base of models in which examination goes down the list."""
+    """Base class of models in which users read down the list."""
 
     tables: ClassVar[tuple[str, ...]] = ("attraction",)
     """Names of the numbers that each document has."""
@@ -56,25 +56,25 @@ class ChainModel(Fittable):
 
     @property
     def closed_form(self) -> bool:
-        """Whether a fit takes the last click for the end of reading, and needs no EM."""
+        """True if a fit treats the last click as the end of reading, and needs no EM."""
         return False
 
     @abstractmethod
     def after_click(self, documents: Values, shared: Values) -> Floats:
-        """Probability t of going on after a click, in the shape of the documents' numbers."""
+        """Return the probability t of continuing after a click, shaped like document values."""
 
     def after_skip(self, shared: Values) -> float:
-        """Probability g of going on after no click."""
+        """Return the probability g of continuing without a click."""
         del shared
         return 1.0
 
     def given(self, top_k: int) -> Values:
-        """The numbers that all lists share, from the options."""
+        """Return the values that all lists share, from the options."""
         del top_k
         return {}
 
     def simulated(self, relevance: Floats) -> Values:
-        """The documents' numbers of simulated users, from P(R=1)."""
+        """Return the values of documents for simulated users, from P(R=1)."""
         return {"attraction": relevance}
 
     @abstractmethod
@@ -85,7 +85,7 @@ class ChainModel(Fittable):
         shared: Values,
         by: Mapping[str, RelevanceModel],
     ) -> tuple[Values, Values]:
-        """The M-step: documents' and shared numbers from expected counts."""
+        """Make the M-step: compute document values and shared values from expected counts."""
 
     def document_relevance(self, tables: Mapping[str, Floats]) -> Floats:
         return tables["attraction"]
@@ -135,7 +135,7 @@ class ChainModel(Fittable):
         return self.document_relevance(infer_chain(self, counts))
 
     def shared_values(self, top_k: int) -> Values:
-        """The numbers that all lists share: fitted, or else from the options."""
+        """Return the values that all lists share: fitted, or else from the options."""
         if self.fitted is None:
             return self.given(top_k)
         if not self.by_rank:

@@ -1,4 +1,4 @@
-"""Fit users who read down the list: EM on counts and tails, or the closed form on counts alone."""
+"""Fit models of users who read down the list: by EM, or in closed form."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -31,7 +31,7 @@ CLOSED_FORM = (
 
 
 class Evidence(NamedTuple):
-    """Expected counts: what the M-step of every model in this family needs."""
+    """Expected counts, which the M-step of every model of this family needs."""
 
     clicks: Floats
     """``[docs]``"""
@@ -48,7 +48,7 @@ class Evidence(NamedTuple):
 
 
 def expect(model: ChainModel, counts: ChainCounts, documents: Values, shared: Values) -> Evidence:
-    """The E-step: what users read below their last click, and whether they left there."""
+    """Make the E-step: what users read below their last click, and whether they left there."""
     from cltr_clickmodels.kernels.chain import expect_tails
 
     tails = _require_tails(model, counts)
@@ -80,14 +80,14 @@ def expect(model: ChainModel, counts: ChainCounts, documents: Values, shared: Va
 
 
 def certain(model: ChainModel, counts: ChainCounts) -> Evidence:
-    """As if reading ended at the last click, and at the list's end where there was none."""
+    """Count as if users stopped reading at the last click, or at the end without a click."""
     continued, ended = _followed(model, counts)
     skips = counts.skips + counts.abandoned
     return Evidence(counts.clicks, skips, continued, ended, float(skips.sum()), 0.0, np.nan)
 
 
 def fit_chain(model: ChainModel, counts: ChainCounts, dataset: Dataset | None = None) -> Parameters:
-    """Fit a model of this family; what it shares starts at the options' values."""
+    """Fit a model of this family; shared values start at the options."""
     if not counts.clicks.sum() > 0:
         raise DataError("the log has no clicks, so no click model can be fitted to it")
     shared = model.given(len(counts.ended_by_rank))
@@ -114,7 +114,7 @@ def fit_chain(model: ChainModel, counts: ChainCounts, dataset: Dataset | None = 
 
 
 def infer_chain(model: ChainModel, counts: ChainCounts) -> Values:
-    """Numbers of the counted documents; what lists share stays as it is."""
+    """Compute the values of the counted documents; shared values do not change."""
     shared = model.shared_values(len(counts.ended_by_rank))
     fitted, smoothing = model.fitted, model.options.smoothing
     by: dict[str, RelevanceModel] = {

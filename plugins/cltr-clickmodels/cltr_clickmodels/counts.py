@@ -19,7 +19,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Tails:
-    """Lists below the last click, equal ones once, query by query."""
+    """Documents below the last click of each interaction; equal ones are stored once."""
 
     queries: Integers
     """``[tails]``, rising."""
@@ -37,11 +37,11 @@ class Tails:
         return Tails(*(np.concatenate(pair) for pair in pairs)).grouped()
 
     def rows(self, which: Any) -> "Tails":
-        """Some of them, by number or mask."""
+        """Return some of them, by number or mask."""
         return Tails(*(getattr(self, f.name)[which] for f in fields(self)))
 
     def grouped(self) -> "Tails":
-        """Equal ones once: sorted by a hash, only neighbours that are equal are merged."""
+        """Merge equal ones: sort by a hash, then compare neighbours."""
         # A stable sort of two sorted runs is one merge, so sums of counts are cheap.
         found = self.rows(np.argsort(self._keys(), kind="stable"))
         new = np.ones(len(found.queries), bool)
@@ -70,7 +70,7 @@ class Tails:
 
 @dataclass(frozen=True)
 class ChainCounts:
-    """Counts by document ``[docs]`` and rank ``[K]``, and tails where they are wanted."""
+    """Counts by document ``[docs]`` and rank ``[K]``, and tails if a model needs them."""
 
     clicks: Floats
     skips: Floats
@@ -107,7 +107,7 @@ def count_chain(chunk: ClickLog, offsets: Integers, *, tails: bool) -> ChainCoun
     Args:
         chunk: interactions.
         offsets: where each query's documents lie.
-        tails: whether to keep what lies below last clicks; closed forms do not need it.
+        tails: keep the documents below last clicks; a closed form does not need them.
     """
     documents, top_k = chunk.documents, chunk.top_k
     shown = documents >= 0
@@ -135,7 +135,7 @@ def count_chain(chunk: ClickLog, offsets: Integers, *, tails: bool) -> ChainCoun
 
 
 def last_clicks(clicks: Booleans) -> Integers:
-    """Rank of each row's last click, from 0; -1 where there is none.
+    """Return the rank of each row's last click, from 0; -1 without a click.
 
     Example:
         >>> last_clicks(np.array([[True, True, False], [False, False, False]]))
@@ -146,7 +146,7 @@ def last_clicks(clicks: Booleans) -> Integers:
 
 
 def until_first_click(chunk: ClickLog) -> ClickLog:
-    """The same interactions, cut below the first click."""
+    """Return the interactions without the documents below the first click."""
     before: Integers = np.cumsum(chunk.clicks, axis=1) - chunk.clicks
     documents = np.where(before > 0, -1, chunk.documents)
     return ClickLog(chunk.queries, documents, chunk.clicks & (before == 0), chunk.context)

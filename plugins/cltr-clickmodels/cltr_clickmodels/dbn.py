@@ -13,7 +13,7 @@ from cltr_clickmodels.chainfit import Evidence
 
 
 class DBN(ChainModel):
-    r"""Users read from the top until a click satisfies them, or they lose patience.
+    r"""Users read from the top until a click satisfies them or they give up.
 
     .. math:: P(E_{r+1} = 1 | E_r = 1, C_r) = \gamma\,(1 - \sigma_d)^{C_r}
 
@@ -32,7 +32,7 @@ class DBN(ChainModel):
     tables = ("attraction", "satisfaction")
 
     class Options(FitOptions):
-        """How users go on, and how it is fitted."""
+        """Probability of continuing, and options of the fit."""
 
         continuation: float = Field(
             0.9, gt=0, le=1, description="gamma: probability to go on while not satisfied."
@@ -77,6 +77,6 @@ class DBN(ChainModel):
 
 
 def satisfied_share(satisfaction: Floats, shared: Values) -> Floats:
-    """Of those who left after a click, how many were satisfied, ``[docs]``."""
+    """Return the share of satisfied users among those who left after a click, ``[docs]``."""
     left = satisfaction + (1.0 - satisfaction) * (1.0 - shared["continuation"])
     return np.divide(satisfaction, left, out=np.zeros(len(left)), where=left > 0)

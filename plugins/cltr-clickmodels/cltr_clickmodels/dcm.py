@@ -14,11 +14,11 @@ from cltr_clickmodels.chainfit import Evidence
 
 
 class DCM(ChainModel):
-    r"""Users read from the top; after a click they go on with a probability that the rank has.
+    r"""Users read from the top. The probability of continuing after a click depends on the rank.
 
     .. math:: P(E_{r+1} = 1 | E_r = 1, C_r) = \lambda_r^{C_r}
 
-    *Fit by counts* (the usual way): the last click is taken for the end of reading, so
+    *Fit by counts* (the usual way): the last click is treated as the end of reading, so
     attraction is clicks over displays down to the last click (all of them if there is none), and
     :math:`\lambda_r` the share of clicks at r that another click followed. *By EM*: the likeliest
     parameters, since some users read on and found nothing.
@@ -30,7 +30,7 @@ class DCM(ChainModel):
     by_rank = True
 
     class Options(FitOptions):
-        """How users go on, and how it is fitted."""
+        """Probabilities of continuing, and options of the fit."""
 
         continuation: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
             (0.6,),

@@ -18,13 +18,13 @@ class DocumentCTR(Fittable):
 
     .. math:: P(C = 1 | d, k) = R_d
 
-    The baseline that a model of bias must beat on held-out clicks.
+    A model of position bias must predict held-out clicks better than this baseline.
     """
 
     name = "document-ctr"
 
     class Options(FitOptions):
-        """How it is fitted."""
+        """Options of the fit."""
 
     options: "DocumentCTR.Options"
 

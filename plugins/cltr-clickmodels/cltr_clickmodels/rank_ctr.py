@@ -20,7 +20,7 @@ class RankCTR(Fittable):
 
     .. math:: P(C = 1 | d, k) = \theta_k
 
-    The baseline that a model of relevance must beat on held-out clicks. It knows no relevance.
+    A model of relevance must predict held-out clicks better than this baseline.
     """
 
     name = "rank-ctr"
@@ -45,7 +45,7 @@ class RankCTR(Fittable):
         return np.where(np.isnan(relevance), 0.0, self.rates(relevance.shape[1]))
 
     def rates(self, top_k: int) -> Floats:
-        """Click probability by rank, fitted or given, ``[K]``."""
+        """Return the click probability by rank, fitted or given, ``[K]``."""
         rates = self.fitted.shared["rates"] if self.fitted else np.array(self.options.rates)
         if top_k > len(rates):
             raise OptionError(

@@ -15,13 +15,13 @@ from cltr.types import ClickData, Floats
 class ClickModelReward(RewardFunction):
     r"""The relevance that makes the clicks most likely under the click model.
 
-    What all lists share (examination, trust, ...) is learned from the training clicks; then
-    :math:`\mu_d` is the likeliest relevance of each document given its own clicks, on training and
-    validation lists alike, or what a regression on its features says.
+    Values that all lists share (examination, trust, ...) are learned from the training clicks. Then
+    :math:`\mu_d` is the most likely relevance of each document given its own clicks, on training
+    and on validation lists, or the prediction of a regression on its features.
 
-    A model that was fitted before (``fitted:FILE``) keeps what all lists share. One that needs the
-    interactions themselves (cascade, dcm, ccm, dbn, sdbn, ubm) reads them from the log of the run;
-    if there are none, it must have been fitted before, and knows the documents of that fit by id.
+    A model that was fitted before (``fitted:FILE``) keeps its shared values. A model that needs
+    single interactions (cascade, dcm, ccm, dbn, sdbn, ubm) reads them from the log of the run.
+    Without them it must have been fitted before, and knows the documents of that fit by id.
 
     References: CIKM'24, section 7: PRPO over other click models.
     """
@@ -30,7 +30,7 @@ class ClickModelReward(RewardFunction):
     assumes = frozenset()  # it learns the bias from the clicks themselves
 
     class Options(Options):
-        """What is learned."""
+        """Options of the fit."""
 
         bias: Literal["fit", "given"] = Field(
             "fit",

@@ -22,8 +22,8 @@ class SDBN(ChainModel):
     relevance is :math:`a\sigma`. Simulated users split relevance evenly,
     :math:`a = \sigma = \sqrt{R}`.
 
-    *Fit by counts* (the usual way): the last click is taken for the satisfying one. *By EM*: the
-    likeliest parameters, since some users read on and found nothing.
+    *Fit by counts* (the usual way): the last click is treated as the satisfying one. *By EM*: the
+    most likely parameters, because some users read on and found nothing.
 
     References: Chapelle and Zhang (WWW'09), the simplified model.
     """
@@ -32,7 +32,7 @@ class SDBN(ChainModel):
     tables = ("attraction", "satisfaction")
 
     class Options(FitOptions):
-        """How it is fitted."""
+        """Options of the fit."""
 
         method: Literal["counts", "em"] = Field(
             "counts",

@@ -15,13 +15,13 @@ from cltr.types import Affine, Booleans, ClickLog, Dataset, Floats, Integers
 
 
 class UBM(Fittable):
-    r"""Users look at a rank depending on the rank and on how far above they clicked last.
+    r"""Examination depends on the rank and on the distance to the last click above.
 
     .. math:: P(C_r = 1 | C_{<r}) = \gamma_{r, r'} R_d
 
-    with :math:`r'` the rank of the last click above, 0 if there is none. Given the clicks above
-    it is a position-based model with a position for each pair :math:`(r, r')`, so it is fitted by
-    the same EM, on counts by document and pair.
+    with :math:`r'` the rank of the last click above, 0 if there is none. Given the clicks above,
+    this is a position-based model with a position for each pair :math:`(r, r')`. So the same EM
+    fits it, on counts by document and pair.
 
     References: Dupret and Piwowarski (SIGIR'08).
     """
@@ -29,7 +29,7 @@ class UBM(Fittable):
     name = "ubm"
 
     class Options(FitOptions):
-        """How users examine, and how it is fitted."""
+        """Examination, and options of the fit."""
 
         eta: float = Field(
             1.0,
@@ -52,7 +52,7 @@ class UBM(Fittable):
     needs_sessions = True
 
     def examination(self, top_k: int) -> Floats:
-        """By pair (r, r') in the order (1,0), (2,0), (2,1), (3,0), ..., fitted or given."""
+        """Return examination by pair (r, r') in the order (1,0), (2,0), (2,1), (3,0), ..."""
         rank, last = pairs(top_k)
         values = (rank - last).astype(np.float64) ** -self.options.eta
         if self.options.examination:
@@ -124,12 +124,12 @@ class UBM(Fittable):
 
 
 def pair(rank: Any, last: Any) -> Any:
-    """Number of a pair: rank from 0, and rank of the last click above from 1, 0 for none."""
+    """Return the number of a pair: rank from 0, rank of the last click above from 1 (0: none)."""
     return rank * (rank + 1) // 2 + last
 
 
 def pairs(top_k: int) -> tuple[Integers, Integers]:
-    """Ranks and last clicks of all pairs in order, both from 1 (0: no click above).
+    """Return ranks and last clicks of all pairs in order, both from 1 (0: no click above).
 
     Example:
         >>> pairs(3)
@@ -140,7 +140,7 @@ def pairs(top_k: int) -> tuple[Integers, Integers]:
 
 
 def pairs_of(clicks: Booleans) -> Integers:
-    """Number of the pair of each rank, given the clicks, ``[interactions, K]``."""
+    """Return the number of each rank's pair, given the clicks, ``[interactions, K]``."""
     ranks = np.arange(clicks.shape[1])
     reached = np.maximum.accumulate(np.where(clicks, ranks + 1, 0), axis=1)
     last = np.concatenate([np.zeros((len(clicks), 1), np.int64), reached[:, :-1]], axis=1)

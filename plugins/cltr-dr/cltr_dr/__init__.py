@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Regressed(RewardFunction):
-    r"""Base of both: fits :math:`\hat R` to training clicks, predicts it for any documents."""
+    r"""Base class: fits :math:`\hat R` to training clicks and predicts it for any documents."""
 
     class Options(RegressionOptions):
-        """The regression."""
+        """Options of the regression."""
 
     needs_affine = True
     options: "Regressed.Options"
@@ -44,7 +44,7 @@ class Regressed(RewardFunction):
 class DM(Regressed):
     r"""The direct method: relevance predicted from features, :math:`\mu_d = \hat R_d`.
 
-    No propensities and little variance, but whatever the network gets wrong stays wrong.
+    It needs no propensities and has little variance, but nothing corrects errors of the network.
 
     References: Oosterhuis (TOIS'23), Eq. 32.
     """
@@ -87,5 +87,5 @@ class DR(Regressed):
 
 @hookimpl
 def cltr_rewards() -> list[type[Any]]:
-    """Offer both by name: ``--reward dr``, ``--reward dm``."""
+    """Register both rewards: ``--reward dr``, ``--reward dm``."""
     return [DR, DM]

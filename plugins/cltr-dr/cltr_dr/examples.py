@@ -23,14 +23,14 @@ Matrix = NDArray[np.float32]
 
 
 class Moments(NamedTuple):
-    """Of each feature, ``[features]``."""
+    """Mean and deviation of each feature, ``[features]``."""
 
     mean: Matrix
     scale: Matrix
 
 
 class Counts(NamedTuple):
-    """Impressions and clicks of displayed documents, ``[rows, K]``; most documents never are."""
+    """Impressions and clicks of the documents that were displayed, ``[rows, K]``."""
 
     rows: Integers
     """Of the data set, rising."""
@@ -43,7 +43,7 @@ class Counts(NamedTuple):
         return cls(rows, statistics.impressions[rows], statistics.clicks[rows])
 
     def split(self, share: float, rng: np.random.Generator) -> "tuple[Counts, Counts]":
-        """Each display goes to the second part with this chance."""
+        """Split displays at random; ``share`` is the probability of the second part."""
         clicks = rng.binomial(self.clicks, share)
         impressions = clicks + rng.binomial(self.impressions - self.clicks, share)
         rest = Counts(self.rows, self.impressions - impressions, self.clicks - clicks)
@@ -51,19 +51,19 @@ class Counts(NamedTuple):
 
 
 def with_a_column(features: Matrix) -> Matrix:
-    """The features, or a column of zeros where a log has none: the fit is then one number."""
+    """Return the features, or one column of zeros if there are none."""
     return features if features.shape[1] else np.zeros((len(features), 1), np.float32)
 
 
 def standardise(features: Matrix, moments: Moments) -> Matrix:
-    """Mean 0, deviation 1, cut at ``WIDEST``."""
+    """Standardise to mean 0 and deviation 1, and clip at ``WIDEST``."""
     values: Matrix = features - moments.mean
     values /= moments.scale
     return values.clip(-WIDEST, WIDEST, out=values)
 
 
 class Inputs:
-    """Standardised features of displayed documents; gathered once where they are not too many."""
+    """Standardised features of displayed documents; kept in memory if they are not too many."""
 
     def __init__(self, features: Matrix, displayed: Integers, kept: Integers) -> None:
         """``displayed`` rows, in order; those that are ``kept`` say what is standard."""
@@ -80,7 +80,7 @@ class Inputs:
         return int(self._features.shape[1])
 
     def places(self, rows: Integers) -> Integers:
-        """Where displayed rows lie among the inputs."""
+        """Return the places of displayed rows among the inputs."""
         return np.searchsorted(self._displayed, rows) if self._gathered else rows
 
     def __getitem__(self, places: Integers) -> Matrix:
@@ -90,7 +90,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Examples:
-    """Displayed documents and what they are fitted to."""
+    """Displayed documents and their targets."""
 
     rows: Integers
     """Of the data set."""
@@ -117,7 +117,7 @@ class Examples:
     def batches(
         self, inputs: Inputs, size: int, order: Integers
     ) -> "Iterator[tuple[torch.Tensor, tuple[torch.Tensor, ...]]]":
-        """Inputs and targets of so many examples at a time, in this order."""
+        """Yield inputs and targets in batches, in this order."""
         from torch import from_numpy
 
         hits, misses, slope, offset = self.targets

@@ -39,7 +39,7 @@ Layers: TypeAlias = tuple[tuple[Matrix, Matrix], ...]
 
 
 class RegressionOptions(Options):
-    """The network and how it is fitted."""
+    """Options of the network and of its fit."""
 
     loss: LossName = Field(
         "clicks",
@@ -109,9 +109,8 @@ def fit_regression(
 ) -> Regression:
     """Fit to the displayed documents; keep the weights that predict held-out clicks best.
 
-    Every display is held out by chance, so where a document was displayed once it is a held-out
-    document, and where it was displayed often its clicks are: what is measured is how well new
-    clicks on these lists are predicted.
+    Displays are held out at random. So the validation measures how well the network predicts new
+    clicks on these lists, on documents that were displayed once and on those displayed often.
     """
     rng = np.random.default_rng(seed)
     displayed, kept, held, prior = _examples(data, affine, options, rng)

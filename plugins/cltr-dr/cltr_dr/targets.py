@@ -34,7 +34,7 @@ def make_targets(
     affine: Affine,
     inverse_propensities: Floats,
 ) -> Targets:
-    r"""Targets of some documents from their statistics.
+    r"""Make the targets of documents from their statistics.
 
     ``clicks`` has a column per rank and asks for the clicks themselves: hits are clicks at rank k,
     misses displays without click, :math:`a = \alpha_k, b = \beta_k`. It is the likelihood of the
@@ -50,7 +50,7 @@ def make_targets(
     since what is cut off is mostly evidence of irrelevance.
 
     Args:
-        loss: which of them.
+        loss: ``clicks``, ``paper`` or ``clamped``.
         impressions: n(d, k), ``[docs, K]``.
         clicks: c(d, k), ``[docs, K]``.
         affine: :math:`\alpha, \beta`.

@@ -9,5 +9,5 @@ __all__ = ["LambdaLoss", "LambdaRank"]
 
 @hookimpl
 def cltr_rankers() -> list[type[Ranker]]:
-    """The rankers of this package."""
+    """Register the rankers of this package."""
     return [LambdaRank, LambdaLoss]

@@ -24,7 +24,7 @@ class LambdaRank(Ranker):
     :math:`S_{ij} = (\mu_i - \mu_j)(w_a - w_b)`, the usual :math:`\Delta\text{DCG}`. All pairs with
     one document in the top K take part, so that any document can enter it.
 
-    The policy that it trains is deterministic. No proof is known that this climbs the objective.
+    It trains a deterministic policy. There is no proof that it increases the objective.
 
     References: Burges (2010); the replaced difference: Gupta et al., PRPO (2024), section on
     extensions.
@@ -93,7 +93,7 @@ class LambdaLoss(LambdaRank):
     name = "lambdaloss"
 
     class Options(LambdaRank.Options):
-        """Shape of the pairwise loss, and how much of Loss2."""
+        """Shape of the pairwise loss, and the weight of Loss2."""
 
         mu: float = Field(
             10.0,
@@ -111,7 +111,7 @@ class LambdaLoss(LambdaRank):
 
 
 def gain_table(objective: Objective, rank_weights: Floats) -> Floats:
-    """What each document adds at each rank, and behind the last, ``[queries, docs, K + 1]``."""
+    """Return what each document adds at each rank and below, ``[queries, docs, K + 1]``."""
     levels = np.append(rank_weights, 0.0)[:, None, None]
     gains = objective.gain(levels + np.zeros(objective.weights.shape))
     return np.ascontiguousarray(np.moveaxis(gains, 0, -1), dtype=np.float64)

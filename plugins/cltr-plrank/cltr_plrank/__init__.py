@@ -11,5 +11,5 @@ __all__ = ["PLRank", "PLRank1", "PLRank2", "Placement", "Reinforce", "Stochastic
 
 @hookimpl
 def cltr_rankers() -> list[type[Ranker]]:
-    """The rankers of this package."""
+    """Register the rankers of this package."""
     return [PLRank, PLRank1, PLRank2, Placement, Reinforce, StochasticRank]

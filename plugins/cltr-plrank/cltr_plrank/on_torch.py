@@ -18,9 +18,9 @@ CELLS_AT_ONCE = 2**22
 def sample(
     scores: "torch.Tensor", mask: "torch.Tensor", *, top_k: int, n_samples: int, seed: int
 ) -> "torch.Tensor":
-    """Plackett-Luce rankings, ``[queries, samples, K]``; -1 past a list's end.
+    """Draw Plackett-Luce rankings, ``[queries, samples, K]``; -1 past the end of a list.
 
-    The order of scores with Gumbel noise, a part of the samples at a time.
+    Rankings are the order of scores with Gumbel noise, drawn in parts.
     """
     import torch
 
@@ -45,7 +45,7 @@ def estimate(
     rankings: "torch.Tensor",
     labels: "torch.Tensor",
 ) -> "torch.Tensor":
-    """The mean over the rankings of PL-Rank's estimate, ``[queries, docs]``."""
+    """Return the mean of PL-Rank's estimate over the rankings, ``[queries, docs]``."""
     import torch
 
     rates = _rates(scores, mask)

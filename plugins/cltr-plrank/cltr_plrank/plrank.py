@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Centred(Sampled):
-    """What the forms of PL-Rank share: labels that are centred."""
+    """Base class of the forms of PL-Rank, which centre the labels."""
 
     class Options(Sampled.Options):
-        """Samples, and what the labels are measured from."""
+        """Number of samples, and the centring of labels."""
 
         centre: Literal["weights", "mean", "none"] = Field(
             "weights",
@@ -48,7 +48,7 @@ class PLRank(Centred):
     :math:`S_j` is the rate of all that is not ranked before j; algorithm 1 as printed has the
     sum over the whole list in its place, which is not the gradient.
 
-    Cost: O(samples K + documents) a query, beside the drawing of the rankings.
+    Cost: O(samples K + documents) for each query, plus the cost of drawing the rankings.
 
     References: Oosterhuis, PL-Rank-3 (SIGIR'22), Algorithm 1.
     """
@@ -56,7 +56,7 @@ class PLRank(Centred):
     name = "pl-rank"
 
     class Options(Centred.Options):
-        """Samples, what the labels are measured from, and where to compute."""
+        """Number of samples, the centring of labels, and the device."""
 
         backend: Backend = Field(
             "numba", description="numba: compiled for CPUs; torch: for any device."
@@ -129,7 +129,7 @@ class PLRank2(Centred):
     .. math:: \frac{\partial U}{\partial s_d} = E_y\Big[ PR_{r+1}
               + \sum_{k \le \min(r, K)} \pi(d | y_{<k}) (w_k \rho_d - PR_k) \Big]
 
-    The same numbers at O(samples K documents) a query: to compare with, and to check.
+    It gives the same numbers at a cost of O(samples K documents) for each query, for comparison.
 
     References: Oosterhuis, PL-Rank (SIGIR'21), Eq. 22-25.
     """
@@ -154,7 +154,7 @@ class PLRank2(Centred):
 def pl_rank(
     scores: Floats, mask: Booleans, rank_weights: Floats, rankings: Integers, *, labels: Floats
 ) -> Floats:
-    """The estimate of PL-Rank-3, ``[queries, docs]``, compiled."""
+    """Return the estimate of PL-Rank-3, ``[queries, docs]``, by compiled code."""
     from cltr_plrank.kernels import sampled as kernel
 
     out = np.zeros(scores.shape)
@@ -171,7 +171,7 @@ def pl_rank(
 
 
 def centre(labels: Floats, shown: Floats) -> Floats:
-    r"""Take from each list's labels their mean, weighted by how much the documents are shown.
+    r"""Subtract from the labels of each list their mean, weighted by exposure.
 
     Every ranking of n documents fills the ranks 1 to min(n, K), so :math:`\sum_d \omega_d` is a
     constant of the list, and labels that are all shifted alike give the same expected gradient;

@@ -14,7 +14,7 @@ NO_OTHERS = "baseline=loo needs at least 2 samples; take more, or baseline=none"
 
 
 class Placement(Sampled):
-    r"""Policy gradient by placement: a document earns the metric from its rank downwards.
+    r"""Policy gradient by placement: a document is credited with the metric from its rank down.
 
     .. math:: \nabla U = E_y\Big[ \sum_{k \le K} \nabla \log \pi(y_k | y_{<k})
               \Big( \sum_{x \ge k} w_x \rho_{y_x} - b_k \Big) \Big]
@@ -51,7 +51,7 @@ class Placement(Sampled):
 
 
 class Reinforce(Sampled):
-    r"""REINFORCE: every document of a sampled ranking earns the metric of the whole ranking.
+    r"""REINFORCE: every document of a sampled ranking is credited with the whole ranking's metric.
 
     .. math:: \nabla U = E_y\Big[ \Big( \sum_{x \le K} w_x \rho_{y_x} - b \Big)
               \sum_{k \le K} \nabla \log \pi(y_k | y_{<k}) \Big]
@@ -93,7 +93,7 @@ class Reinforce(Sampled):
 
 
 def mean_of_others(values: Floats) -> Floats:
-    """For each ranking the mean over all other rankings, ``[queries, samples, ...]``.
+    """Return for each ranking the mean over all others, ``[queries, samples, ...]``.
 
     Example:
         >>> mean_of_others(np.array([[1.0, 2.0, 6.0]]))

@@ -1,4 +1,4 @@
-"""What the rankers that sample Plackett-Luce rankings share."""
+"""Base class and functions of rankers that sample Plackett-Luce rankings."""
 
 from abc import abstractmethod
 from typing import Any
@@ -14,16 +14,16 @@ from cltr.types import Booleans, Floats, Integers
 
 
 class Sampled(Ranker):
-    """A gradient in two steps: draw rankings, then estimate from them.
+    """Computes a gradient in two steps: draw rankings, then estimate from them.
 
-    By the chain rule the slope of the objective at the exact expected weights stands where the
-    literature has a document's label.
+    By the chain rule, the slope of the objective at the exact expected weights takes the place of
+    a document's label in the literature.
     """
 
     policy = PlackettLuce()
 
     class Options(Options):
-        """How much to sample."""
+        """Number of samples."""
 
         samples: int = Field(
             1000,
@@ -48,7 +48,7 @@ class Sampled(Ranker):
 
     @abstractmethod
     def estimate(self, batch: Batch, objective: Objective, rankings: Integers) -> Floats:
-        """The gradient from given rankings, ``[queries, docs]``.
+        """Return the gradient from given rankings, ``[queries, docs]``.
 
         Args:
             batch: scores of some lists.
@@ -73,7 +73,7 @@ def returns_to_go(rankings: Integers, labels: Floats, rank_weights: Floats) -> F
 
 
 def falling_order(scores: Floats, mask: Booleans) -> Integers:
-    """Columns of the documents by falling score, padding last, ``[queries, docs]``."""
+    """Return the columns of the documents by descending score, padding last."""
     return np.argsort(np.where(mask, -scores, np.inf), axis=-1, kind="stable")
 
 
@@ -86,7 +86,7 @@ def project(
     labels: Floats | None = None,
     by_document: bool = False,
 ) -> Floats:
-    r"""From what each rank of each ranking earned to the gradient of the scores.
+    r"""Return the gradient of the scores from the returns of each rank of each ranking.
 
     .. math:: \text{grad}_d = \text{direct}_{r} 1[r \le K]
               + \sum_{k \le \min(r, K)} \pi(d | y_{<k}) (w_k \rho_d - \text{common}_k),

@@ -23,7 +23,7 @@ class StochasticRank(Ranker):
     Gumbel noise this is the gradient of the Plackett-Luce objective; with Gaussian noise the policy
     is Gaussian, and metrics and certificate are computed for that.
 
-    A sample costs K densities a document, and is worth several of those of ``pl-rank``.
+    A sample costs K densities for each document, and is worth several samples of ``pl-rank``.
 
     References: Ustimenko & Prokhorenkova, StochasticRank (ICML'20), here without its shift of the
     noise and its scale-free acceleration.

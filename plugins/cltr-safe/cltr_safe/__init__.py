@@ -21,7 +21,7 @@ LEAST_SUPPORT = 1e-6
 
 
 class Safe(Penalised):
-    r"""The estimate less a penalty on distance from production, by a bound on the variance.
+    r"""The plain estimate minus a bound on its error, which grows away from production.
 
     .. math:: \hat U_{safe} = \sum_q \tfrac{N_q}{N} \sum_d \omega_d \mu_d
               - C \sqrt{\frac{1-\delta}{\delta N}} \sqrt{D}
@@ -72,7 +72,7 @@ class Safe(Penalised):
     name = "safe"
 
     class Options(Options):
-        """How sure, and by which bound."""
+        """Confidence, and the form of the bound."""
 
         confidence: float = Field(
             0.05,
@@ -97,7 +97,7 @@ class Safe(Penalised):
         self.scale = math.sqrt(self._odds())
 
     def prepare(self, context: EstimatorContext) -> None:
-        """Fix the bound's constants, or refuse what it does not hold for."""
+        """Compute the constants of the bound; raise an error where the bound does not hold."""
         self._variance_factor()
         n = max(context.n_interactions, 1)
         self.support = min(LEAST_SUPPORT, 1 / n)
@@ -165,7 +165,7 @@ class Safe(Penalised):
         return self.scale / (2 * math.sqrt(mean_divergence))
 
     def unsupported(self, weights: Floats, exposure: Exposure) -> Booleans:
-        r"""Documents that the log says nothing about, yet get weight: the bound leaves them out.
+        r"""Return True for documents without exposure that get weight; the bound leaves them out.
 
         Args:
             weights: :math:`\omega`, ``[..., docs]``.
@@ -177,7 +177,7 @@ class Safe(Penalised):
     def diagnostics(
         self, weights: Floats, exposure: Exposure, rewards: Floats | None, lists: Lists
     ) -> dict[str, float]:
-        """How many documents the bound leaves out, where propensities are known."""
+        """Return how many documents the bound leaves out, if propensities are known."""
         del lists
         if rewards is None:
             return {}
@@ -186,5 +186,5 @@ class Safe(Penalised):
 
 @hookimpl
 def cltr_estimators() -> list[type[Any]]:
-    """Offer it by name: ``--estimator safe``."""
+    """Register the estimator: ``--estimator safe``."""
     return [Safe]
