@@ -115,7 +115,7 @@ def draw_difference(path: Path = PICTURE, name: str = "mq2008") -> None:
     cells, measure = read_results(FOLDER / f"{name}.csv"), measure_of(study)
     figure = Figure(figsize=(8, 3.8), layout="constrained")
     axes = figure.subplots()
-    for method, offset, colour, label in (
+    for method, offset, colour, shown in (
         ("DR", -0.17, SERIES[1], "doubly robust (DR), no protection"),
         ("default", 0.17, SERIES[0], "cltr train"),
     ):
@@ -126,7 +126,7 @@ def draw_difference(path: Path = PICTURE, name: str = "mq2008") -> None:
             axes.plot(gains, at, "o", alpha=0.4, color=colour, markersize=4)
             ends = [place + offset - 0.15, place + offset + 0.15]
             axes.plot([np.mean(gains)] * 2, ends, color=colour, linewidth=2.5)
-        axes.plot([], [], "o", color=colour, label=label)
+        axes.plot([], [], "o", color=colour, label=shown)
     axes.axvline(0, color="grey", linewidth=1)
     axes.set_yticks(range(len(study.people)), [USERS.get(one, one) for one in study.people])
     axes.invert_yaxis()
