@@ -2,12 +2,14 @@
 
 ``safety.md`` from safety.csv, ``training.md`` from training.csv, ``variance.md`` from variance.csv,
 ``benchmarks.md`` and ``performance.md`` from benchmarks.json. Each page names the command that
-measures its file.
+measures its file. Numbers in the sentences of ``performance.md`` come from the same rows and
+stand between ``<!-- number NAME -->`` and ``<!-- end -->``.
 ``--benchmarks`` first takes over what the last ``make bench`` left in .benchmarks.
 """
 
 import importlib.util
 import json
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -65,18 +67,58 @@ HIGHLIGHTS = (
 
 
 def benchmarks(chosen: Sequence[tuple[str, str, str]] = ()) -> str:
-    """What ``make bench`` measured, and on which machine; some rows, or all.
+    """What ``make bench`` measured, and on which machine; some rows, or all."""
+    machine, heads, cells = _measured()
+    if chosen:
+        cells = [_row(cells, one) for one in chosen]
+    lines = [f"Measured on: {machine}.", "", "| " + " | ".join(heads) + " |"]
+    lines.append("|" + "---|" * len(heads))
+    return "\n".join([*lines, *("| " + " | ".join(one) + " |" for one in cells)])
 
-    A row of the file is what the benchmarks measured, or the cells that they printed.
-    """
+
+def _measured() -> tuple[str, Sequence[str], list[list[str]]]:
+    """Machine, heads and rows. A row is what was measured, or the cells that were printed."""
     conftest = _module("tests/benchmarks/conftest.py")
     measured = json.loads((DOCS / "benchmarks.json").read_text(encoding="utf-8"))
     cells = [row if isinstance(row, list) else conftest.cells_of(row) for row in measured["rows"]]
-    if chosen:
-        cells = [_row(cells, one) for one in chosen]
-    lines = [f"Measured on: {measured['machine']}.", "", "| " + " | ".join(conftest.HEADS) + " |"]
-    lines.append("|" + "---|" * len(conftest.HEADS))
-    return "\n".join([*lines, *("| " + " | ".join(one) + " |" for one in cells)])
+    return measured["machine"], conftest.HEADS, cells
+
+
+def numbers() -> dict[str, str]:
+    """Numbers for sentences, by name."""
+    rows = _measured()[2]
+
+    def ratios(ranks: int, *documents: int, peaked: bool = True) -> str:
+        """Of a step to the network alone."""
+        found = [
+            float(row[4])
+            for row in rows
+            if row[0] == "step, `exact`"
+            and row[3].startswith("scorer alone")
+            and any(row[1].startswith(f"{n} documents, K={ranks},") for n in documents)
+            and (peaked or not row[1].endswith("scale 40"))
+        ]
+        return f"{min(found):.1f} to {max(found):.1f}"
+
+    start = _row(rows, ("`cltr train`, start", "", ""))
+    blocks = _row(rows, ("score", "1,000 queries", "65,536 rows"))
+    return {
+        "steps of 5": ratios(5, 120, 1000),
+        "steps of 5, short": ratios(5, 10),
+        "steps of 10": ratios(10, 120, 1000, peaked=False),
+        "steps of 20": ratios(20, 120, 1000, peaked=False),
+        "start": start[2],
+        "imports": re.sub(r".*numba ", "", start[3]),
+        "blocks": f"{1 / float(blocks[4]):.1f}",
+    }
+
+
+def with_numbers(page: str) -> str:
+    """The page with the numbers of its sentences."""
+    found = numbers()
+    return re.sub(
+        r"(<!-- number (.*?) -->).*?(<!-- end -->)", lambda m: m[1] + found[m[2]] + m[3], page
+    )
 
 
 def _row(rows: list[list[str]], wanted: tuple[str, str, str]) -> list[str]:
@@ -99,6 +141,8 @@ def main() -> None:
         shutil.copy(ROOT / ".benchmarks" / "rows.json", DOCS / "benchmarks.json")
     for (page, name), table in tables().items():
         write_table(DOCS / page, name, table)
+    page = DOCS / "performance.md"
+    page.write_text(with_numbers(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 prints a Markdown table: for every ranker the mean over seeds, the share of the gap to the skyline
 that it closed, and a 95 % interval of the difference to production, paired by seed. ``--out`` keeps
-a row for each ranker and seed.
+a row for each ranker and seed; the same command resumes, or adds seeds.
 """
 
 import argparse
@@ -26,21 +26,32 @@ WHO = ("production", "policy", "skyline")
 Found = dict[str, dict[str, list[float]]]
 
 
-def measure(data: str, rankers: list[str], *, seeds: int, n: int, epochs: int) -> Found:
-    """NDCG@5 on test queries of production, policy and skyline, by ranker, one value per seed."""
-    found: Found = {ranker: {who: [] for who in WHO} for ranker in rankers}
+def measure(data: str, found: Found, *, seeds: int, n: int, epochs: int) -> Iterator[int]:
+    """Append NDCG@5 on test queries of production, policy and skyline, for every ranker and seed.
+
+    Args:
+        data: name or file of a judged data set.
+        found: by ranker, one value per seed; the seeds that it has are not run again.
+        seeds: how many seeds it shall have.
+        n: training interactions.
+        epochs: of training, at most.
+
+    Yields:
+        Each seed that was added.
+    """
     dataset = load_dataset(data)
-    for seed in range(1, seeds + 1):
+    started = min(len(values["policy"]) for values in found.values())
+    for seed in range(started + 1, seeds + 1):
         values = {
             "data": data,
             "interactions": n,
             "seed": seed,
             "training": {"epochs": epochs},
         }
-        for ranker, judged in _judge(dataset, values, rankers):
-            for who, values in found[ranker].items():
-                values.append(judged["metrics"][who]["ndcg@5"])
-    return found
+        for ranker, judged in _judge(dataset, values, list(found)):
+            for who, numbers in found[ranker].items():
+                numbers[seed - 1 :] = [judged["metrics"][who]["ndcg@5"]]
+        yield seed
 
 
 def _judge(
@@ -118,10 +129,15 @@ def main() -> None:
     arguments = parser.parse_args()
     rankers = arguments.ranker or registry().names("ranker")
     options = {"seeds": arguments.seeds, "n": arguments.n, "epochs": arguments.epochs}
-    found = {Path(data).stem: measure(data, rankers, **options) for data in arguments.data}
+    found = read(arguments.out) if arguments.out and arguments.out.exists() else {}
+    for data in arguments.data:
+        of_data = found.setdefault(Path(data).stem, {})
+        for ranker in rankers:
+            of_data.setdefault(ranker, {who: [] for who in WHO})
+        for _ in measure(data, of_data, **options):
+            if arguments.out:
+                save(found, arguments.out)
     print(table(found))  # noqa: T201
-    if arguments.out:
-        save(found, arguments.out)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,22 @@ import pytest
 from tests.example_files import EXAMPLES, load
 
 
-def test_training_table_has_a_row_per_ranker():
-    table = load("training_table")
-    found = table.measure("demo", ["exact", "lambdarank"], seeds=1, n=100, epochs=1)
-    rows = [table.row("demo", ranker, values) for ranker, values in found.items()]
+def test_training_table_has_a_row_per_ranker_and_resumes(tmp_path, monkeypatch, capsys):
+    table, out = load("training_table"), tmp_path / "results.csv"
+
+    def run(seeds: int) -> dict:
+        rankers = ["--ranker", "exact", "--ranker", "lambdarank"]
+        words = ["demo", *rankers, "--seeds", f"{seeds}", "--n", "100", "--epochs", "1"]
+        monkeypatch.setattr(sys, "argv", ["training_table.py", *words, "--out", str(out)])
+        table.main()
+        return table.read(out)["demo"]
+
+    before, after = run(1), run(2)
+    rows = capsys.readouterr().out.splitlines()[-2:]
     assert [row.split("|")[2].strip() for row in rows] == ["exact", "lambdarank"]
+    for ranker, values in after.items():
+        assert [len(numbers) for numbers in values.values()] == [2, 2, 2]
+        assert values["policy"][:1] == before[ranker]["policy"]
 
 
 def test_safety_tradeoff_measures_and_draws(tmp_path, monkeypatch):
