@@ -19,7 +19,8 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from cltr.kernels.race_integrals import LANES, most_arrived, walk
+from cltr.kernels.lanes import LANES
+from cltr.kernels.race_integrals import most_arrived, walk
 
 _JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 

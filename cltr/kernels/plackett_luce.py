@@ -38,8 +38,8 @@ import math
 import numpy as np
 from numba import njit, prange
 
+from cltr.kernels.lanes import LANES, all_lanes, lanes_at, multiply_add, put_lanes
 from cltr.kernels.race_integrals import (
-    LANES,
     advance,
     line_up,
     most_arrived,
@@ -51,21 +51,34 @@ from cltr.kernels.race_integrals import (
 
 __all__ = ["expected_weights", "gradient", "nodes_per_octave"]
 
+TURNS = 4
+"""Lists that are worked on in turn in the same memory: taking it anew costs more than its use."""
 _JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
 @njit(parallel=True, **_JIT)
 def expected_weights(scores, starts, lengths, weights, nodes, accuracy, out):
     r"""Write :math:`\omega` of every list into ``out`` (same layout as ``scores``)."""
-    for q in prange(len(starts)):
-        n = lengths[q]
-        if n > 0:
-            chunk = slice(starts[q], starts[q] + n)
-            _weights_of_list(scores[chunk], weights, nodes, accuracy, out[chunk])
+    for turn in prange((len(starts) + TURNS - 1) // TURNS):
+        mine = slice(turn * TURNS, (turn + 1) * TURNS)
+        room = _room(lengths[mine], len(weights), 1)
+        for start, n in np.column_stack((starts[mine], lengths[mine])):
+            if n > 0:
+                chunk = slice(start, start + n)
+                _weights_of_list(scores[chunk], weights, nodes, accuracy, room, out[chunk])
 
 
 @njit(**_JIT)
-def _weights_of_list(scores, weights, nodes, accuracy, out):
+def _room(lengths, ranks, walks):
+    """Memory for the longest of these lists."""
+    longest = lengths.max()
+    present, absent = np.empty((longest, LANES)), np.empty((longest, LANES))
+    before = np.empty((walks, longest + 1, ranks, LANES))
+    return np.empty(LANES), present, absent, before, np.empty((walks, ranks + 1, LANES))
+
+
+@njit(**_JIT)
+def _weights_of_list(scores, weights, nodes, accuracy, room, out):
     n = len(scores)
     ranks = min(len(weights), n)
     order, rates, behind = line_up(scores)
@@ -82,11 +95,8 @@ def _weights_of_list(scores, weights, nodes, accuracy, out):
         rate = rates[d]
         found[d] = rate * (top * below1 + below2 * (drop * (total - rate) - top * rate))
 
-    times = np.empty(LANES)
-    present = np.empty((n, LANES))
-    absent = np.empty((n, LANES))
-    before = np.empty((n + 1, ranks, LANES))
-    after = np.empty((ranks + 1, LANES))
+    times, present, absent, befores, afters = room
+    before, after = befores[0], afters[0]
     passes = max(nodes // LANES, 1)
     for shift in range(passes):
         set_off(first * 2.0 ** (shift / nodes), nodes // passes, times)
@@ -128,40 +138,41 @@ def _at_end(times, arrived, weights, depth):
 @njit(**_JIT)
 def _add_weights(rates, times, present, absent, before, after, weights, depth, step, out):
     """Walk back from the end of the line; add to each document what it gains at these nodes."""
-    inner = np.empty(LANES)
+    inner = np.empty((1, LANES))
     for lane in range(LANES):
         for i in range(depth):
             after[i, lane] = weights[i]
         after[depth, lane] = 0.0
     for d in range(len(rates) - 1, -1, -1):
-        for lane in range(LANES):
-            inner[lane] = 0.0
+        p, q = lanes_at(present, (d,)), lanes_at(absent, (d,))
+        gained, same = all_lanes(0.0), lanes_at(after, (0,))
         for i in range(depth):
-            for lane in range(LANES):
-                inner[lane] += before[d, i, lane] * after[i, lane]
+            more = lanes_at(after, (i + 1,))
+            gained = multiply_add(lanes_at(before, (d, i)), same, gained)
+            put_lanes(after, (i,), multiply_add(q, same, p * more))
+            same = more
+        put_lanes(inner, (0,), gained)
         mass = 0.0
         for lane in range(LANES):
-            mass += times[lane] * absent[d, lane] * inner[lane]
+            mass += times[lane] * absent[d, lane] * inner[0, lane]
         out[d] += step * rates[d] * mass
-        for i in range(depth):
-            for lane in range(LANES):
-                after[i, lane] = (
-                    absent[d, lane] * after[i, lane] + present[d, lane] * after[i + 1, lane]
-                )
 
 
 @njit(parallel=True, **_JIT)
 def gradient(scores, slopes, starts, lengths, weights, nodes, accuracy, out):
     r"""Write :math:`\partial \sum_d g_d \omega_d / \partial s` of every list into ``out``."""
-    for q in prange(len(starts)):
-        n = lengths[q]
-        if n > 0:
-            chunk = slice(starts[q], starts[q] + n)
-            _gradient_of_list(scores[chunk], slopes[chunk], weights, nodes, accuracy, out[chunk])
+    for turn in prange((len(starts) + TURNS - 1) // TURNS):
+        mine = slice(turn * TURNS, (turn + 1) * TURNS)
+        room = _room(lengths[mine], len(weights), 2)
+        for start, n in np.column_stack((starts[mine], lengths[mine])):
+            if n > 0:
+                chunk = slice(start, start + n)
+                inputs = scores[chunk], slopes[chunk], weights
+                _gradient_of_list(*inputs, nodes, accuracy, room, out[chunk])
 
 
 @njit(**_JIT)
-def _gradient_of_list(scores, slopes, weights, nodes, accuracy, out):
+def _gradient_of_list(scores, slopes, weights, nodes, accuracy, room, out):
     n = len(scores)
     ranks = min(len(weights), n)
     order, rates, behind = line_up(scores)
@@ -181,13 +192,9 @@ def _gradient_of_list(scores, slopes, weights, nodes, accuracy, out):
         own = top * below1 + below2 * (drop * (total - rate) - 2 * top * rate)
         found[d] = prices[d] * own + rate * below2 * drop * (priced - prices[d])
 
-    times = np.empty(LANES)
-    present = np.empty((n, LANES))
-    absent = np.empty((n, LANES))
-    before = np.empty((n + 1, ranks, LANES))
-    marked_before = np.empty((n + 1, ranks, LANES))
-    after = np.empty((ranks + 1, LANES))
-    marked_after = np.empty((ranks + 1, LANES))
+    times, present, absent, befores, afters = room
+    before, marked_before = befores[0], befores[1]
+    after, marked_after = afters[0], afters[1]
     passes = max(nodes // LANES, 1)
     for shift in range(passes):
         set_off(first * 2.0 ** (shift / nodes), nodes // passes, times)
@@ -231,22 +238,19 @@ def _gradient_of_list(scores, slopes, weights, nodes, accuracy, out):
 @njit(**_JIT)
 def _walk_marked(prices, present, absent, before, marked_before, depth):
     """As ``walk``, with one mark set so far, among the documents ahead of d."""
-    mark = np.empty(LANES)
     marked_before[0, :depth] = 0.0
     for d in range(len(prices)):
-        price = prices[d]
-        for lane in range(LANES):
-            mark[lane] = price * absent[d, lane]
-            marked_before[d + 1, 0, lane] = (
-                absent[d, lane] * marked_before[d, 0, lane] + mark[lane] * before[d, 0, lane]
-            )
+        p, q = lanes_at(present, (d,)), lanes_at(absent, (d,))
+        mark = all_lanes(prices[d]) * q
+        fewer = lanes_at(marked_before, (d, 0))
+        now = multiply_add(q, fewer, mark * lanes_at(before, (d, 0)))
+        put_lanes(marked_before, (d + 1, 0), now)
         for i in range(1, depth):
-            for lane in range(LANES):
-                marked_before[d + 1, i, lane] = (
-                    absent[d, lane] * marked_before[d, i, lane]
-                    + present[d, lane] * marked_before[d, i - 1, lane]
-                    + mark[lane] * before[d, i, lane]
-                )
+            same = lanes_at(marked_before, (d, i))
+            earlier = multiply_add(q, same, p * fewer)
+            now = multiply_add(mark, lanes_at(before, (d, i)), earlier)
+            put_lanes(marked_before, (d + 1, i), now)
+            fewer = same
 
 
 @njit(**_JIT)
@@ -265,38 +269,30 @@ def _add_gradient(
     out,
 ):
     """Walk back: ``after`` needs no further mark, ``marked_after`` still has one to set."""
-    by_absence = np.empty(LANES)
-    by_presence = np.empty(LANES)
-    by_mark = np.empty(LANES)
+    sums = np.empty((3, LANES))
     for d in range(len(rates) - 1, -1, -1):
-        price = prices[d]
-        rate = rates[d]
-        for lane in range(LANES):
-            by_absence[lane] = 0.0
-            by_presence[lane] = 0.0
-            by_mark[lane] = 0.0
+        price, rate = prices[d], rates[d]
+        p, q = lanes_at(present, (d,)), lanes_at(absent, (d,))
+        mark = all_lanes(price) * q
+        by_mark = by_absence = by_presence = all_lanes(0.0)
+        same, marked_same = lanes_at(after, (0,)), lanes_at(marked_after, (0,))
         for i in range(depth):
-            for lane in range(LANES):
-                plain = before[d, i, lane]
-                marked = marked_before[d, i, lane]
-                by_mark[lane] += plain * after[i, lane]
-                by_absence[lane] += plain * marked_after[i, lane] + marked * after[i, lane]
-                by_presence[lane] += plain * marked_after[i + 1, lane] + marked * after[i + 1, lane]
+            plain, marked = lanes_at(before, (d, i)), lanes_at(marked_before, (d, i))
+            more, marked_more = lanes_at(after, (i + 1,)), lanes_at(marked_after, (i + 1,))
+            by_mark = multiply_add(plain, same, by_mark)
+            by_absence = by_absence + multiply_add(plain, marked_same, marked * same)
+            by_presence = by_presence + multiply_add(plain, marked_more, marked * more)
+            later = multiply_add(q, marked_same, p * marked_more)
+            put_lanes(marked_after, (i,), multiply_add(mark, same, later))
+            put_lanes(after, (i,), multiply_add(q, same, p * more))
+            same, marked_same = more, marked_more
+        put_lanes(sums, (0,), by_mark)
+        put_lanes(sums, (1,), by_absence)
+        put_lanes(sums, (2,), by_presence)
         mass = 0.0
         for lane in range(LANES):
             hazard = rate * times[lane]
-            moved = hazard * (by_presence[lane] - by_absence[lane])
-            mass += times[lane] * absent[d, lane] * (moved + price * (1.0 - hazard) * by_mark[lane])
+            moved = hazard * (sums[2, lane] - sums[1, lane])
+            own = moved + price * (1.0 - hazard) * sums[0, lane]
+            mass += times[lane] * absent[d, lane] * own
         out[d] += step * mass
-        for i in range(depth):
-            for lane in range(LANES):
-                marked_after[i, lane] = (
-                    absent[d, lane] * marked_after[i, lane]
-                    + present[d, lane] * marked_after[i + 1, lane]
-                    + price * absent[d, lane] * after[i, lane]
-                )
-        for i in range(depth):
-            for lane in range(LANES):
-                after[i, lane] = (
-                    absent[d, lane] * after[i, lane] + present[d, lane] * after[i + 1, lane]
-                )

@@ -10,10 +10,9 @@ import numpy as np
 from numba import njit
 
 from cltr.kernels import compiling  # noqa: F401 - says so when it compiles
+from cltr.kernels.lanes import LANES, all_lanes, lanes_at, multiply_add, put_lanes, where_above
 from cltr.kernels.score_range import FLOOR, WIDEST_GAP
 
-LANES = 8
-"""Nodes that are worked on together: one vector register of doubles."""
 FAR = 0.01
 """Documents that have arrived with less than this share of the accuracy, together, are far."""
 CERTAIN = 50.0
@@ -109,14 +108,15 @@ def advance(nodes, times, present, absent):
     """
     for lane in range(LANES):
         times[lane] *= 2.0 ** (LANES // nodes)
+    quarter, one, two = all_lanes(0.25), all_lanes(1.0), all_lanes(2.0)
     for d in range(present.shape[0]):
+        p, q = lanes_at(present, (d,)), lanes_at(absent, (d,))
         for _ in range(LANES // nodes):
-            for lane in range(LANES):
-                p = present[d, lane]
-                q = absent[d, lane]
-                double = p * (2.0 - p)
-                absent[d, lane] = q * q if p > 0.25 else 1.0 - double
-                present[d, lane] = double
+            double = p * (two - p)
+            q = where_above(p, quarter, q * q, one - double)
+            p = double
+        put_lanes(present, (d,), p)
+        put_lanes(absent, (d,), q)
 
 
 @njit(**_JIT)
@@ -143,13 +143,13 @@ def walk(present, absent, before, depth):
     before[0, :depth] = 0.0
     before[0, 0] = 1.0
     for d in range(n):
-        for lane in range(LANES):
-            before[d + 1, 0, lane] = absent[d, lane] * before[d, 0, lane]
+        p, q = lanes_at(present, (d,)), lanes_at(absent, (d,))
+        fewer = lanes_at(before, (d, 0))
+        put_lanes(before, (d + 1, 0), q * fewer)
         for i in range(1, depth):
-            for lane in range(LANES):
-                before[d + 1, i, lane] = (
-                    absent[d, lane] * before[d, i, lane] + present[d, lane] * before[d, i - 1, lane]
-                )
+            same = lanes_at(before, (d, i))
+            put_lanes(before, (d + 1, i), multiply_add(q, same, p * fewer))
+            fewer = same
     unfinished = 0.0
     for i in range(depth):
         unfinished += before[n, i, LANES - 1]

@@ -50,7 +50,7 @@ def bench_step(contest, ranker, documents, scale):
 @pytest.mark.parametrize("top_k", [10, 20])
 @pytest.mark.parametrize("documents", [120, 1000])
 def bench_step_of_more_ranks(contest, documents, top_k, scale):
-    """What a metric of more ranks costs; docs/performance.md says why."""
+    """What a metric of more ranks costs."""
     queries = QUERIES[documents] // 2
     problem = Problem(queries=queries, documents=documents, top_k=top_k, scale=scale)
     contest(
@@ -58,6 +58,7 @@ def bench_step_of_more_ranks(contest, documents, top_k, scale):
         problem.train("exact"),
         work=named(problem),
         per=problem.queries,
+        bar=2.0,
         rounds=5,
         scorer_alone=problem.scorer_alone(),
     )
