@@ -111,7 +111,6 @@ THRESHOLDS = {
     "logs.logged_chances.ROUNDING": 0.001,
     "objectives.budget.MARGIN": 1e-07,
     "policies.exploring.MARGIN": 1e-09,
-    "policies.query_rankings.MOST_DOCUMENTS": 10_000,
     "policies.plackett_luce.DEFAULT_ACCURACY": 1e-07,
     "policies.plackett_luce.LEAST_ACCURACY": 0.01,
     "training.standardize.FARTHEST": 10.0,

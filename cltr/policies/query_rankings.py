@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from cltr.errors import DataError, UnsupportedError
+from cltr.errors import DataError
 from cltr.policies.optimum import falling
 from cltr.types import Booleans, Floats, Integers, Lists
-
-MOST_DOCUMENTS = 10_000
-"""Of a query whose rankings are found: the time grows with the square of its list."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +51,6 @@ class QueryRankings:
         from cltr.kernels.ranking_mixtures import decompose_lists
 
         wanted = np.ones(len(lists.lengths), np.bool_) if chosen is None else chosen
-        longest = int(lists.lengths[wanted].max(initial=0))
-        if longest > MOST_DOCUMENTS:
-            raise UnsupportedError(
-                f"a query has {longest:,} documents; rankings with shares are found for at most "
-                f"{MOST_DOCUMENTS:,}: keep that many candidates of each query"
-            )
         rankings = np.full((len(weights), len(rank_weights)), -1, np.int64)
         shares, found = np.zeros(len(weights)), np.zeros(len(lists.lengths), np.int64)
         decompose_lists(

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cltr.errors import DataError, UnsupportedError
+from cltr.errors import DataError
 from cltr.policies import PlackettLuce
-from cltr.policies.query_rankings import MOST_DOCUMENTS, QueryRankings
+from cltr.policies.query_rankings import QueryRankings
 from cltr.policies.rank_weights import rank_weights
 from cltr.types import Lists
 
@@ -73,10 +75,63 @@ def test_what_does_not_fit_the_lists_is_refused(change, reason):
         QueryRankings.parse(arrays, LISTS)
 
 
-def test_a_list_that_would_take_hours_is_refused():
-    lists = Lists.of_offsets(np.array([0, 2, MOST_DOCUMENTS + 3]))
-    weights = np.full(lists.starts[1] + lists.lengths[1], 0.5)
-    with pytest.raises(UnsupportedError, match=r"a query has 10,001 documents; .* at most 10,000"):
-        QueryRankings.of(weights, lists, np.ones(1))
-    short = QueryRankings.of(weights, lists, np.ones(1), np.array([True, False]))
-    assert short.known.tolist() == [True, False]
+@st.composite
+def mixtures(draw) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of a mixture of random rankings, longer or shorter than 2K, and rank weights."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, top_k = draw(st.integers(1, 60)), draw(st.integers(1, 8))
+    w = draw(st.sampled_from([rank_weights("dcg", top_k), np.ones(top_k)]))
+    rankings = draw(st.integers(1, 8))
+    shares = (
+        np.ones(rankings) / rankings
+        if draw(st.booleans())
+        else rng.dirichlet(w[:1].repeat(rankings))
+    )
+    weights = np.zeros(n)
+    for share in shares:
+        weights[rng.permutation(n)[:top_k]] += share * w[:n]
+    return weights, w
+
+
+def one_list(n: int) -> Lists:
+    return Lists.of_offsets(np.array([0, n]))
+
+
+@given(mixtures())
+def test_law_rankings_have_the_weights_and_are_few(mixture):
+    weights, w = mixture
+    rankings = QueryRankings.of(weights, one_list(len(weights)), w)
+    assert np.abs(rankings.weights(one_list(len(weights)), w) - weights).max() < 1e-12
+    assert 1 <= len(rankings.shares) <= len(weights)
+
+
+@given(mixtures(), st.integers(1, 50))
+def test_law_documents_without_weight_change_nothing(mixture, more):
+    weights, w = mixture
+    if (weights > 0).sum() < len(w):  # then ranks need documents without weight
+        return
+    longer = np.concatenate([weights, np.zeros(more)])
+    short = QueryRankings.of(weights, one_list(len(weights)), w)
+    long = QueryRankings.of(longer, one_list(len(longer)), w)
+    np.testing.assert_array_equal(short.places, long.places)
+    np.testing.assert_allclose(short.shares, long.shares, rtol=0, atol=1e-12)
+
+
+def test_equal_documents_come_in_the_order_of_the_list():
+    rankings = QueryRankings.of(np.full(40, DCG.sum() / 40), one_list(40), DCG)
+    assert rankings.places[0].tolist() == [0, 1, 2]
+    weights = np.array([0.5, 0.5, 1.0, 1.0, 0.0, 0.0])  # one rank each, and one shared
+    assert QueryRankings.of(weights, one_list(6), np.ones(3)).places[:, :3].tolist() == [
+        [2, 3, 0],
+        [1, 2, 3],
+    ]
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+def test_rankings_of_100_000_documents(spread):
+    n, w = 100_000, rank_weights("dcg", 10)
+    weights = np.exp(spread * np.random.default_rng(3).normal(size=n))
+    weights *= w.sum() / weights.sum()
+    rankings = QueryRankings.of(weights, one_list(n), w)
+    assert np.abs(rankings.weights(one_list(n), w) - weights).max() < 1e-12
+    assert len(rankings.shares) <= n
