@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cltr.cli.common.options import out_file, shared, warn_about_plugins
+from cltr.cli.common.options import (
+    assignments_option,
+    out_file,
+    shared,
+    warn_about_plugins,
+)
 
 if TYPE_CHECKING:
     from cltr.checks.findings import Use
@@ -38,13 +43,7 @@ The exit code is 3 if the log supports no use at all, or not a use that --for na
     metavar="NAME",
     help="Also check the log against this click model, such as fitted:FILE from 'cltr fit'.",
 )
-@click.option(
-    "-o",
-    "assignments",
-    multiple=True,
-    metavar="ROLE.KEY=VALUE",
-    help="Option of the click model, such as click-model.eta=2; may be repeated.",
-)
+@assignments_option("Option of the click model, such as click-model.eta=2; may be repeated.")
 @out_file("--plot", help="Also draw a picture of the log (.png, .svg, .pdf).")
 @shared
 @click.pass_context

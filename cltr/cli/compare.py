@@ -5,7 +5,15 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import cluster_option, plugin_files, shared, warn_about_plugins
+from cltr.cli.common.options import (
+    assignments_option,
+    cluster_option,
+    grid_options,
+    methods_option,
+    plugin_files,
+    shared,
+    warn_about_plugins,
+)
 
 
 @click.command(
@@ -21,23 +29,11 @@ A METHOD is ESTIMATOR[/REWARD[/RANKER]], followed by KEY=VALUE words as with 'cl
 'NAME: ' before it to give it a name in tables.""",
 )
 @click.argument("study_file", type=click.Path(path_type=Path), required=False, metavar="[STUDY]")
-@click.option(
-    "-m",
-    "--method",
-    "methods",
-    multiple=True,
-    metavar="METHOD",
-    help="Method to compare, as explained below; may be repeated.",
-)
-@click.option(
-    "-n",
-    "--interactions",
-    metavar="LIST",
-    help="Numbers of training interactions: a list such as 1e3,1e5, or 1e2..1e9:25 for 25 numbers "
-    "from 1e2 to 1e9.  [1e3,1e4,1e5,1e6]",
-)
-@click.option(
-    "--seeds", metavar="NUMBER", help="Number of seeds, or a list of seeds such as 1,2,7.  [3]"
+@methods_option("Method to compare, as explained below; may be repeated.")
+@grid_options(
+    interactions="Numbers of training interactions: a list such as 1e3,1e5, or 1e2..1e9:25 for 25 "
+    "numbers from 1e2 to 1e9.  [1e3,1e4,1e5,1e6]",
+    seeds=3,
 )
 @click.option(
     "--users",
@@ -54,13 +50,7 @@ A METHOD is ESTIMATOR[/REWARD[/RANKER]], followed by KEY=VALUE words as with 'cl
     metavar="NAME",
     help="Metric that training maximises: dcg, clicks, precision or reciprocal-rank.  [dcg]",
 )
-@click.option(
-    "-o",
-    "assignments",
-    multiple=True,
-    metavar="ROLE.KEY=VALUE",
-    help="Option of all methods, as with 'cltr train'; may be repeated.",
-)
+@assignments_option("Option of all methods, as with 'cltr train'; may be repeated.")
 @click.option(
     "--skyline/--no-skyline",
     default=None,

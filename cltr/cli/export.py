@@ -4,7 +4,13 @@ from pathlib import Path
 
 import click
 
-from cltr.cli.common.options import key_values, out_file, shared, warn_about_plugins
+from cltr.cli.common.options import (
+    assignments_option,
+    key_values,
+    out_file,
+    shared,
+    warn_about_plugins,
+)
 
 
 @click.command(
@@ -26,12 +32,8 @@ Examples:
     help="File to write; a card (.md) about the ranker is written beside it.  [policy.* in the "
     "run's folder]",
 )
-@click.option(
-    "-o",
-    "assignments",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the format; 'cltr plugins FORMAT' lists them. May be repeated.",
+@assignments_option(
+    "Option of the format; 'cltr plugins FORMAT' lists them. May be repeated.", metavar="KEY=VALUE"
 )
 @shared
 def command(

@@ -6,6 +6,7 @@ import click
 
 from cltr.cli.common.options import (
     Count,
+    assignments_option,
     cluster_option,
     log_options,
     out_file,
@@ -35,12 +36,9 @@ Examples:
     metavar="NAME",
     help="Click model to fit; may be repeated.  [all that can be fitted to the log]",
 )
-@click.option(
-    "-o",
-    "assignments",
-    multiple=True,
+@assignments_option(
+    "Option of one click model, or of all as click-model.KEY=VALUE; may be repeated.",
     metavar="NAME.KEY=VALUE",
-    help="Option of one click model, or of all as click-model.KEY=VALUE; may be repeated.",
 )
 @click.option("--top-k", type=Count(), help="Number of ranks that count.  [all]")
 @click.option(

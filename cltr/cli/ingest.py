@@ -5,7 +5,14 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import Count, key_values, out_file, shared, warn_about_plugins
+from cltr.cli.common.options import (
+    Count,
+    assignments_option,
+    key_values,
+    out_file,
+    shared,
+    warn_about_plugins,
+)
 from cltr.errors import UsageError
 
 COLUMNS = {
@@ -112,12 +119,9 @@ Examples:
     type=click.Choice(["0", "1"]),
     help="Number of the first position in the log.  [1]",
 )
-@click.option(
-    "-o",
-    "assignments",
-    multiple=True,
+@assignments_option(
+    "Another option of the format; 'cltr plugins FORMAT' lists them. May be repeated.",
     metavar="KEY=VALUE",
-    help="Another option of the format; 'cltr plugins FORMAT' lists them. May be repeated.",
 )
 @click.option("--top-k", type=Count(), help="Number of ranks to keep.  [all]")
 @click.option(

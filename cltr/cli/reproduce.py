@@ -5,7 +5,15 @@ from typing import Any
 
 import click
 
-from cltr.cli.common.options import cluster_option, plugin_files, shared, warn_about_plugins
+from cltr.cli.common.options import (
+    assignments_option,
+    cluster_option,
+    grid_options,
+    methods_option,
+    plugin_files,
+    shared,
+    warn_about_plugins,
+)
 
 NAMES = ("figure-1", "figure-2", "figure-3", "figure-4", "ingredients", "panel")
 
@@ -43,31 +51,15 @@ On Yahoo, MSLR and Istella data, the paper's own curves are drawn behind.""",
     "--data", default="demo", show_default=True, metavar="FILE", help="Data set file, or demo."
 )
 @click.option("--quick", is_flag=True, help="A coarse grid and few seeds: minutes, not hours.")
-@click.option(
-    "-n",
-    "--interactions",
-    metavar="LIST",
-    help="Numbers of training interactions, such as 1e2..1e9:9 for 9 numbers.  [1e2..1e9:25; panel "
-    "1e4,1e5,1e6]",
+@grid_options(
+    interactions="Numbers of training interactions, such as 1e2..1e9:9 for 9 numbers.  "
+    "[1e2..1e9:25; panel 1e4,1e5,1e6]",
+    seeds=10,
 )
-@click.option(
-    "--seeds", metavar="NUMBER", help="Number of seeds, or a list of seeds such as 1,2,7.  [10]"
+@assignments_option(
+    "Change an option of the preset, such as production.fraction=0.1; may be repeated."
 )
-@click.option(
-    "-o",
-    "assignments",
-    multiple=True,
-    metavar="ROLE.KEY=VALUE",
-    help="Change an option of the preset, such as production.fraction=0.1; may be repeated.",
-)
-@click.option(
-    "-m",
-    "--method",
-    "methods",
-    multiple=True,
-    metavar="METHOD",
-    help="Also put this method into the panel, as with 'cltr compare'; may be repeated.",
-)
+@methods_option("Also put this method into the panel, as with 'cltr compare'; may be repeated.")
 @click.option(
     "--ranks",
     metavar="LIST",

@@ -10,7 +10,7 @@ from cltr.errors import DataError
 from cltr.files.table_columns import NONE
 from cltr.files.table_files import columns_of, expand, plain_errors, quoted, select_files, text
 from cltr.interfaces import LogReader
-from cltr.logs.readers import ColumnOptions, Columns, joined, place_of, projection
+from cltr.logs.readers import Columns, PositionOptions, joined, place_of, projection
 from cltr.logs.sql_expressions import whole_number
 
 if TYPE_CHECKING:
@@ -28,13 +28,9 @@ class EventReader(LogReader):
 
     name = "events"
 
-    class Options(ColumnOptions):
+    class Options(PositionOptions):
         """Columns, and which events count as what."""
 
-        document_column: str = Field("", description="column of the document's id.")
-        position_column: str = Field(
-            "", description=("column of the position where the document was shown.")
-        )
         event_column: str = Field(
             "",
             description=(

@@ -2,23 +2,21 @@
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from cltr.errors import DataError
 from cltr.files.table_columns import KNOWN, NONE
-from cltr.files.table_files import columns_of, plain_errors, quoted, select_files, text
-from cltr.interfaces import LogReader
-from cltr.logs.readers import ColumnOptions, Columns, joined, place_of, projection
+from cltr.files.table_files import columns_of, quoted, text
+from cltr.logs.readers import ColumnOptions, Columns, TableReader, joined, projection
 from cltr.logs.sql_expressions import whole_number
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 
-class ListReader(LogReader):
+class ListReader(TableReader):
     """One row per interaction: the documents shown, in order, and the clicks on them.
 
     Documents are ids, or objects with an id; then a click may be a field of the object.
@@ -62,12 +60,7 @@ class ListReader(LogReader):
 
     options: "ListReader.Options"
 
-    def select(self, connection: "Connection", paths: Sequence[Path]) -> str:
-        with plain_errors(paths):
-            return self.select_from(connection, select_files(connection, paths), place_of(paths))
-
     def select_from(self, connection: "Connection", table: str, where: str = "log") -> str:
-        """The same from any query."""
         columns = Columns(columns_of(connection, table), self.options, where=where)
         sessions = columns.sessions() if self._names_sessions(columns) else ()
         same = {

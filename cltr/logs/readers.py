@@ -3,6 +3,7 @@
 A reader names columns; ``cltr.logs`` counts and checks them.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -48,6 +49,15 @@ class ColumnOptions(Options):
     )
 
 
+class PositionOptions(ColumnOptions):
+    """Columns of formats that have a row for each document that was shown."""
+
+    document_column: str = Field("", description="column of the document's id.")
+    position_column: str = Field(
+        "", description=("column of the position where the document was shown.")
+    )
+
+
 class Columns(TableColumns):
     """The columns of a log."""
 
@@ -86,18 +96,26 @@ def projection(columns: Mapping[str, str]) -> str:
     return ", ".join(f"{expression} AS {quoted(name)}" for name, expression in columns.items())
 
 
-class LongReader(LogReader):
+class TableReader(LogReader):
+    """Reads a log that is one table, in files or in memory."""
+
+    def select(self, connection: "Connection", paths: Sequence[Path]) -> str:
+        with plain_errors(paths):
+            return self.select_from(connection, select_files(connection, paths), place_of(paths))
+
+    @abstractmethod
+    def select_from(self, connection: "Connection", table: str, where: str = "log") -> str:
+        """The same from any query; ``where`` is what errors call the log."""
+
+
+class LongReader(TableReader):
     """One row per impression: query, document, position, click, and which interaction it was."""
 
     name = "long"
 
-    class Options(ColumnOptions):
+    class Options(PositionOptions):
         """Columns, and how positions count."""
 
-        document_column: str = Field("", description="column of the document's id.")
-        position_column: str = Field(
-            "", description=("column of the position where the document was shown.")
-        )
         click_column: str = Field(
             "",
             description=(
@@ -118,12 +136,7 @@ class LongReader(LogReader):
 
     options: "LongReader.Options"
 
-    def select(self, connection: "Connection", paths: Sequence[Path]) -> str:
-        with plain_errors(paths):
-            return self.select_from(connection, select_files(connection, paths), place_of(paths))
-
     def select_from(self, connection: "Connection", table: str, where: str = "log") -> str:
-        """The same from any query."""
         columns = Columns(columns_of(connection, table), self.options, where=where)
         named = {role: quoted(columns.find(role) or "") for role in ("query", "document", "click")}
         sessions = columns.sessions()

@@ -140,6 +140,32 @@ def log_options(
     return add
 
 
+def assignments_option(
+    help: str, *, metavar: str = "ROLE.KEY=VALUE"
+) -> Callable[[Command], Command]:
+    """``-o``: options of components, given to the command as ``assignments``."""
+    return click.option("-o", "assignments", multiple=True, metavar=metavar, help=help)
+
+
+def methods_option(help: str) -> Callable[[Command], Command]:
+    """``-m``: methods of a study, given to the command as ``methods``."""
+    return click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help=help)
+
+
+def grid_options(*, interactions: str, seeds: int) -> Callable[[Command], Command]:
+    """``-n`` and ``--seeds`` of a study; the usual numbers are named in brackets."""
+
+    def add(command: Command) -> Command:
+        command = click.option(
+            "--seeds",
+            metavar="NUMBER",
+            help=f"Number of seeds, or a list of seeds such as 1,2,7.  [{seeds}]",
+        )(command)
+        return click.option("-n", "--interactions", metavar="LIST", help=interactions)(command)
+
+    return add
+
+
 def shared(command: Command) -> Command:
     """``--json``, ``--plugin`` and ``--verbose``, on every command."""
     for option in (
