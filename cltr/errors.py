@@ -2,7 +2,7 @@
 
 
 class CltrError(Exception):
-    """Base of all errors that are shown to the user as one line (exit code 1)."""
+    """Base class of all errors that the user sees as one line (exit code 1)."""
 
     exit_code = 1
 

@@ -32,7 +32,7 @@ DOCUMENTS_AT_ONCE = 65_536
 
 
 class Lists(NamedTuple):
-    """Where each query's documents lie in a flat (or raveled padded) array.
+    """Start and length of each query's documents in a flat (or raveled padded) array.
 
     Example:
         >>> Lists.of_offsets(np.array([0, 2, 5])).lengths
@@ -48,7 +48,7 @@ class Lists(NamedTuple):
 
     @classmethod
     def of_offsets(cls, offsets: Integers) -> "Lists":
-        """Lists that lie end to end."""
+        """Make lists that follow each other without gaps."""
         return cls(offsets[:-1].astype(np.int64), np.diff(offsets).astype(np.int64))
 
     @classmethod
@@ -59,7 +59,7 @@ class Lists(NamedTuple):
 
     @property
     def owners(self) -> Integers:
-        """Which list each real document belongs to, list by list."""
+        """List of each real document, list by list."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     @property
@@ -70,11 +70,11 @@ class Lists(NamedTuple):
 
     @property
     def members(self) -> Integers:
-        """Where each real document lies in the flat (raveled) array, list by list."""
+        """Index of each real document in the flat (raveled) array, list by list."""
         return np.repeat(self.starts, self.lengths) + self.places
 
     def sum(self, values: Floats) -> Floats:
-        """Sum of each list, ``[queries]``; lists lie end to end.
+        """Return the sum of each list, ``[queries]``.
 
         Example:
             >>> Lists.of_offsets(np.array([0, 2, 2, 3])).sum(np.array([1.0, 2.0, 3.0]))
@@ -86,9 +86,9 @@ class Lists(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """One list of documents with features for each query, and grades for queries with judgements.
+    """A data set: one list of documents with features for each query, and grades if there are any.
 
-    A query has judgements of all its documents or of none; without, its labels are NaN.
+    A query has judgements of all its documents or of none. Labels without a judgement are NaN.
     """
 
     features: NDArray[np.float32]
@@ -132,17 +132,17 @@ class Dataset:
 
     @cached_property
     def judged_queries(self) -> Booleans:
-        """Which queries have judgements, ``[queries]``."""
+        """True for queries with judgements, ``[queries]``."""
         return np.asarray(self.lists.sum(np.isnan(self.labels).astype(np.float64)) == 0)
 
     @property
     def judged(self) -> bool:
-        """Whether any query has judgements; a log that stands alone has none."""
+        """True if any query has judgements. A log with its own documents has none."""
         return bool(self.judged_queries.any())
 
     @property
     def shared(self) -> bool:
-        """Whether queries are not split: every split is all of them, and interactions are split."""
+        """True if queries are not split. Then every split has all queries."""
         return self.n_queries > 0 and self.splits.get("valid") == (0, self.n_queries)
 
     @cached_property
@@ -152,7 +152,7 @@ class Dataset:
 
     @cached_property
     def unusable_feature(self) -> tuple[int, int] | None:
-        """Row and column of the first feature that is NaN or infinite; None if all are finite."""
+        """Return row and column of the first NaN or infinite feature; None if there is none."""
         for start in range(0, self.n_documents, DOCUMENTS_AT_ONCE):
             finite = np.isfinite(self.features[start : start + DOCUMENTS_AT_ONCE])
             if not finite.all():
@@ -161,7 +161,7 @@ class Dataset:
         return None
 
     def part(self, split: str) -> "Dataset":
-        """One split as a data set of its own; views, no copies."""
+        """Return one split as a data set, without copying."""
         if split not in self.splits:
             raise DataError(
                 f"{self.name or 'data set'}: no split '{split}'; it has {', '.join(self.splits)}"
@@ -169,7 +169,7 @@ class Dataset:
         return self.queries(*self.splits[split])
 
     def queries(self, first: int, last: int) -> "Dataset":
-        """Queries ``first`` to ``last - 1`` as a data set of their own; views, no copies."""
+        """Return queries ``first`` to ``last - 1`` as a data set, without copying."""
         start, stop = int(self.offsets[first]), int(self.offsets[last])
         return replace(
             self,
@@ -184,14 +184,14 @@ class Dataset:
         )
 
     def documents_of(self, split: str) -> slice:
-        """The rows of a split's documents in the whole data set."""
+        """Return the rows of a split's documents in the whole data set."""
         first, last = self.splits[split]
         return slice(int(self.offsets[first]), int(self.offsets[last]))
 
 
 @dataclass(frozen=True)
 class ClickLog:
-    """Interactions, one row each; a chunk of a log is a log."""
+    """Interactions, one row each. A chunk of a log is also a log."""
 
     queries: Integers
     """Index of the query, ``[interactions]``."""
@@ -212,15 +212,15 @@ class ClickLog:
         return int(self.documents.shape[1])
 
     def shown(self, values: Floats) -> Floats:
-        """Values of the shown documents, ``[interactions, K]``; NaN where the list ended."""
+        """Return values of the shown documents, ``[interactions, K]``; NaN past a list's end."""
         return np.where(self.documents >= 0, values[self.documents], np.nan)
 
 
 @dataclass(frozen=True)
 class ClickStatistics:
-    """Impressions and clicks per document and rank; its size does not depend on N.
+    """Impressions and clicks per document and rank. The size does not depend on N.
 
-    Statistics of the same lists add up, so logs of many days or machines can be merged.
+    Statistics of the same lists can be added with ``+``, for example of several days or machines.
     """
 
     impressions: Integers
@@ -234,7 +234,7 @@ class ClickStatistics:
 
     @classmethod
     def count(cls, chunk: ClickLog, offsets: Integers) -> "ClickStatistics":
-        """Statistics of one chunk of a log; those of several chunks add up.
+        """Count one chunk of a log. Statistics of several chunks can be added.
 
         Args:
             chunk: interactions.
@@ -257,7 +257,7 @@ class ClickStatistics:
 
     @classmethod
     def from_log(cls, log: ClickLog, dataset: Dataset | None = None) -> "ClickStatistics":
-        """Statistics of interactions in memory.
+        """Count interactions in memory.
 
         Args:
             log: interactions.
@@ -284,7 +284,7 @@ class ClickStatistics:
         )
 
     def of_queries(self, chosen: Booleans) -> "ClickStatistics":
-        """The counts of some queries, ``[queries]``; those of all others are 0."""
+        """Return the counts of some queries, ``[queries]``; all others are set to 0."""
         documents = np.repeat(chosen, np.diff(self.offsets))[:, None]
         return replace(
             self,
@@ -331,7 +331,7 @@ def _per_display(totals: NDArray[Any], displays: Integers) -> Floats:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What the logging policy gave to each document, and how this is known."""
+    """Exposure of each document under the logging policy, and how it is known."""
 
     weights: Floats
     r"""Expected metric weight :math:`\omega_0`, ``[docs]``."""
@@ -371,7 +371,7 @@ class Exposure:
 
 @dataclass(frozen=True)
 class ClickData:
-    """All that is known of one split when rewards are made: lists, clicks, exposure."""
+    """What a reward gets for one split: lists, clicks and exposure."""
 
     dataset: Dataset
     statistics: ClickStatistics

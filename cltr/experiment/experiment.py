@@ -62,7 +62,7 @@ Clicks = Mapping[str, ClickStatistics]
 
 @dataclass(frozen=True)
 class Experiment:
-    """A configuration with its components, data and production ranker: all that a run needs."""
+    """A configuration with its components, data and production ranker."""
 
     config: RunConfig
     components: Components
@@ -95,7 +95,7 @@ class Experiment:
         components: Components | None = None,
         progress: Progress | None = None,
     ) -> "Experiment":
-        """An experiment whose production ranker is trained on the labels of a few queries.
+        """Make an experiment whose production ranker is trained on the labels of a few queries.
 
         Args:
             config: of the run.
@@ -113,7 +113,7 @@ class Experiment:
         return cls(config, components, dataset, production, progress)
 
     def with_config(self, config: RunConfig) -> "Experiment":
-        """Other choices on the same data and the same production ranker."""
+        """Return an experiment with other choices, the same data and the same production ranker."""
         return replace(self, config=config, components=compose(config))
 
     @cached_property
@@ -145,7 +145,7 @@ class Experiment:
         state: TrainingState | None = None,
         on_epoch: Callable[[TrainingState], None] = lambda state: None,
     ) -> Outcome:
-        """All stages in order: from clicks to a policy and what it is worth.
+        """Run all stages in order, from clicks to a policy and its evaluation.
 
         Args:
             clicks: by split; simulated if None.
@@ -165,7 +165,7 @@ class Experiment:
         return Outcome(learned, rewards, judged, served)
 
     def simulate(self) -> dict[str, ClickStatistics]:
-        """Clicks of simulated users on what production shows, counted, by part of the log."""
+        """Simulate clicks on production's rankings and count them, by part of the log."""
         return self.draw(simulate_statistics, self.log_parts)
 
     @property
@@ -200,13 +200,13 @@ class Experiment:
         )
 
     def n_displays(self, split: str) -> int:
-        """Interactions on a split: N is that of the training queries, others in proportion."""
+        """Return the interactions of a split: N on training queries, in proportion on others."""
         first, last = self.dataset.splits[split]
         n_train = self.dataset.part("train").n_queries
         return max(1, round(self.config.interactions * (last - first) / n_train))
 
     def reward(self, clicks: Clicks) -> dict[str, Rewards]:
-        """Relevance estimates from clicks: to train on, to choose the epoch by, and to report.
+        """Estimate relevance from clicks: for training, for choosing the epoch, and for reporting.
 
         Propensities are clipped on training clicks alone. Clicks that values are reported from
         ("test") are seen by nothing else; see :func:`cltr.experiment.held_out.hold_out`.
@@ -218,7 +218,7 @@ class Experiment:
         return hold_out(rewards, seed=seed_for(self.config.seed, "held-out"))
 
     def observe(self, clicks: Clicks) -> dict[str, ClickData]:
-        """Clicks cut to the ranks of the run, with the exposure that production gave."""
+        """Cut clicks to the ranks of the run, and add production's exposure."""
         cut = cut_clicks(clicks, self.config.top_k)
         return {
             split: ClickData(
@@ -240,7 +240,7 @@ class Experiment:
         return exposure_of(logging, model, self.rank_weights, source="exact")
 
     def prepare(self, n_interactions: int, n_queries: int = 0) -> None:
-        """Tell the estimator what its schedules and bounds depend on.
+        """Give the estimator the numbers that its schedules and bounds depend on.
 
         Args:
             n_interactions: of the training queries.
@@ -292,11 +292,11 @@ class Experiment:
 
     @property
     def trainer(self) -> Trainer:
-        """The training loop of this run; it makes no step if the run stays with production."""
+        """Return the training loop. It makes no step if the run stays with production."""
         return make_trainer(self.config, self.components, self.plan)
 
     def learn_from_labels(self) -> Model:
-        """The skyline: the same scorer trained on the labels of all training queries."""
+        """Train the skyline: the same scorer on the labels of all training queries."""
         self.progress.stage("skyline")
         with joint(SKYLINE):
             return train_skyline(self.config, self.dataset, self.components.scorer, self.progress)
@@ -304,7 +304,7 @@ class Experiment:
     def serve(
         self, model: Model, *, own: QueryPolicies | None = None, blend: float = 1.0
     ) -> dict[str, Mixture]:
-        """What users would get, on every split.
+        """Return the policy that users would get, on every split.
 
         Args:
             model: the new policy's.
@@ -336,7 +336,7 @@ class Experiment:
         blend: float = 1.0,
         rewards: Mapping[str, Rewards] | None = None,
     ) -> dict[str, Any]:
-        """Metrics, off-policy values and certificates of what is served.
+        """Compute metrics, off-policy values and certificates of the served policy.
 
         Args:
             model: the new policy's.
@@ -390,12 +390,12 @@ class Experiment:
 
     @property
     def corrected_for(self) -> ClickModel | None:
-        """The click model that rewards correct clicks for; None if they correct for nothing."""
+        """The click model that the reward uses to correct clicks; None if it corrects nothing."""
         assumed = "click model" in self.components.reward.assumes
         return self.components.click_model if assumed else None
 
     def bases(self, rewards: Mapping[str, Rewards] | None) -> dict[str, Basis]:
-        """What certificates rest on, by split."""
+        """Return what certificates depend on, by split: exposure and query weights."""
         traffic = {}
         if self.by_traffic and rewards is not None:
             traffic = {part.split: part.query_weights for part in rewards.values()}

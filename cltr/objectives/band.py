@@ -16,11 +16,11 @@ MARGIN = 1e-9
 
 
 class Band(Proximal, Enforced):
-    r"""Plain, mixed with production so that what is served stays in a band around production.
+    r"""The plain estimator, mixed with production so that served rankings keep a bound.
 
     .. math:: \text{gain} = \mu\,\omega - p\,(\epsilon_-\omega_0 - \omega)_+
 
-    The price only makes the policy worth serving; the bound itself comes from what is served,
+    The penalty keeps the trained policy near the band. The bound itself comes from the mixture
     :math:`(1-\lambda_q)\pi_0 + \lambda_q\pi` with
 
     .. math:: \lambda_q = \min\Big(1, \frac{1-\epsilon_-}{1-\min_d \omega/\omega_0}\Big).
@@ -47,15 +47,15 @@ class Band(Proximal, Enforced):
         )
         box: bool | None = Field(
             None,
-            description="whether to hold an upper bound too; the guarantee needs the lower one "
-            "only. [no, unless high is given]",
+            description="also enforce an upper bound; the guarantee needs only the lower one. "
+            "[no, unless high is given]",
         )
         price: float | None = Field(
             None,
             ge=0,
             allow_inf_nan=False,
-            description="of leaving the band in training, in units of reward; larger stays nearer "
-            "to it and needs less mixing. [1 in a box, else 0]",
+            description="penalty for leaving the band in training, in units of reward; larger stays"
+            " nearer to it and needs less mixing. [1 in a box, else 0]",
         )
 
         @property
@@ -72,7 +72,7 @@ class Band(Proximal, Enforced):
 
     @property
     def price(self) -> float:
-        """Of leaving the band."""
+        """Penalty for leaving the band, per unit of weight."""
         given = self.options.price
         return (1.0 if self.options.boxed else 0.0) if given is None else given
 
@@ -89,7 +89,7 @@ class Band(Proximal, Enforced):
         return found
 
     def slope(self, weights: Floats, logging_weights: Floats, rewards: Floats) -> Floats:
-        r""":math:`\mu`, less the price above the band, plus the price below it."""
+        r""":math:`\mu`, minus the price above the band, plus the price below it."""
         over = self.above(weights, logging_weights) > 0
         under = self.below(weights, logging_weights) > 0
         slope: Floats = rewards - self.price * (over.astype(np.float64) - under)

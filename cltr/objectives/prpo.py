@@ -46,7 +46,7 @@ def clip_weights(
 
 
 class PRPO(Proximal):
-    r"""Plain, but moving a document further from production than the clip allows gains nothing.
+    r"""The plain estimator, but moving a document further than the clip allows earns nothing.
 
     .. math:: \hat U = \sum_q \tfrac{N_q}{N} \sum_d \mu_d \, u_d(\omega_d), \quad
               u_d(\omega) = \min(\omega, \epsilon_+ \omega_{0,d}) \text{ if } \mu_d \ge 0,
@@ -100,6 +100,6 @@ class PRPO(Proximal):
         return slope
 
     def kinks(self, logging_weights: Floats, rewards: Floats) -> Floats:
-        """The bound on the side that the reward pulls to."""
+        """Return the bound that applies to each document, by the sign of its reward."""
         bound = np.where(rewards >= 0, self.high, self.low) * logging_weights
         return bound[:, None]

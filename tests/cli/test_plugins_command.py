@@ -44,7 +44,7 @@ def test_everything_is_listed_with_its_options(cltr):
     assert found == {(role, name) for role in ROLES for name in registry().names(role)}
     (prpo,) = (row for row in result["components"] if row["name"] == "prpo")
     assert prpo["package"] == "cltr"
-    assert prpo["summary"].startswith("Plain, but moving a document")
+    assert prpo["summary"].startswith("The plain estimator, but moving a document")
     assert prpo["options"]["clip"]["default"] == "auto"
     assert all(option["description"] for option in prpo["options"].values())
 

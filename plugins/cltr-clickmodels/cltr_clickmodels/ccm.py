@@ -38,7 +38,7 @@ class CCM(ChainModel):
 
         continuation: tuple[Probability, Probability, Probability] = Field(
             (0.9, 0.8, 0.4),
-            description="tau: probabilities to go on after a skip, after a click on something "
+            description="tau: probabilities of continuing after a skip, after a click on something "
             "irrelevant, and after one on something relevant.",
         )
 

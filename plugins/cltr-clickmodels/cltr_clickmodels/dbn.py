@@ -35,7 +35,7 @@ class DBN(ChainModel):
         """Probability of continuing, and options of the fit."""
 
         continuation: float = Field(
-            0.9, gt=0, le=1, description="gamma: probability to go on while not satisfied."
+            0.9, gt=0, le=1, description="gamma: probability of continuing while not satisfied."
         )
 
     options: "DBN.Options"

@@ -36,7 +36,7 @@ class DCM(ChainModel):
             (0.6,),
             min_length=1,
             description=(
-                "probability to go on after a click, for each rank; the last value holds "
+                "probability of continuing after a click, for each rank; the last value holds "
                 "for all later ranks."
             ),
         )

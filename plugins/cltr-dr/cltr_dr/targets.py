@@ -1,4 +1,4 @@
-r"""What the regression is fitted to: three ways to write clicks as a cross-entropy.
+r"""Targets of the regression: three ways to write clicks as a cross-entropy.
 
 Each is a sum over documents d and columns j of
 
@@ -36,15 +36,15 @@ def make_targets(
 ) -> Targets:
     r"""Make the targets of documents from their statistics.
 
-    ``clicks`` has a column per rank and asks for the clicks themselves: hits are clicks at rank k,
-    misses displays without click, :math:`a = \alpha_k, b = \beta_k`. It is the likelihood of the
-    log: bounded, and its minimum over :math:`\hat R` is the best that the clicks can say.
+    ``clicks`` has one column per rank and predicts the clicks: hits are clicks at rank k,
+    misses are displays without a click, :math:`a = \alpha_k, b = \beta_k`. This loss is
+    the likelihood of the log. It is bounded, and its minimum is the best estimate from the clicks.
 
-    ``paper`` has one column and asks for relevance: hits are
+    ``paper`` has one column and predicts relevance: hits are
     :math:`\sum_i (c_i - \beta_{k_i}) / \hat\rho_d`, misses
     :math:`\sum_i (\alpha_{k_i} + \beta_{k_i} - c_i) / \hat\rho_d`, :math:`a = 1, b = 0`. Right on
     average, but either may be *negative* (no click at rank 1 is -0.65 hits), and the loss is then
-    unbounded below: with few displays :math:`\hat R` runs to 0 or 1.
+    unbounded below: with few displays :math:`\hat R` goes to 0 or 1.
 
     ``clamped`` is ``paper`` with negative hits and misses set to 0: bounded, but biased upwards,
     since what is cut off is mostly evidence of irrelevance.

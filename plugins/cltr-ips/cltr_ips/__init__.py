@@ -1,4 +1,4 @@
-r"""Inverse propensity scoring: clicks, corrected for who was shown where.
+r"""Inverse propensity scoring: clicks corrected by exposure.
 
 Clicks are assumed affine in relevance, :math:`P(C=1|d,k) = \alpha_k R_d + \beta_k`, so a click
 minus its trust :math:`\beta_k` is a noisy view of relevance through the examination
@@ -18,7 +18,7 @@ from cltr.types import Affine, ClickData, Floats
 
 
 class AffineReward(RewardFunction):
-    """Base of both: remembers how the click model says that people click."""
+    """Base class of both rewards: keeps examination and trust of the click model."""
 
     needs_affine = True
 
@@ -28,21 +28,22 @@ class AffineReward(RewardFunction):
 
     @property
     def affine(self) -> Affine:
-        """Examination and trust by rank, once fitted."""
+        """Examination and trust by rank, after ``fit``."""
         if not hasattr(self, "_affine"):
             raise UnsupportedError(f"reward '{self.name}' knows no click model yet; call fit first")
         return self._affine
 
 
 class IPS(AffineReward):
-    r"""Inverse propensity scoring: clicks less trust, divided by the expected examination.
+    r"""Inverse propensity scoring: clicks minus trust, divided by the expected examination.
 
     .. math:: \mu_d = \frac{\text{ctr}_d - \bar\beta_d}{\max(\rho_{0,d}, \tau)}, \qquad
               \rho_{0,d} = E_{y \sim \pi_0}[\alpha_{k(d)}]
 
-    where ctr is clicks, and :math:`\bar\beta` the trust of the shown ranks, per display of the
-    query. Unbiased when :math:`\alpha, \beta, \rho_0` are right and nothing is clipped; a document
-    that was never shown gets 0, which is biased downwards if the logging policy cannot show it.
+    where ctr is the number of clicks and :math:`\bar\beta` the trust of the shown ranks, both per
+    display of the query. It is unbiased when :math:`\alpha, \beta, \rho_0` are right and
+    nothing is clipped. A document that was never shown gets 0; if the logging policy cannot show
+    it, this is biased downwards.
 
     *Variance.* One interaction adds :math:`\sum_d \frac{\omega_d}{\rho_d}(c_d - \beta_{k(d)})`, and
     :math:`E[(c-\beta)^2] \le E[\alpha+\beta] = v`: the factor is 1 (covariances between documents
@@ -79,15 +80,15 @@ class IPS(AffineReward):
 
 
 class SNIPS(AffineReward):
-    r"""Self-normalised IPS: divided by the examination that a document actually got.
+    r"""Self-normalised IPS: divided by the examination that the document got in the log.
 
     .. math:: \mu_d = \frac{\text{ctr}_d - \bar\beta_d}{\bar\alpha_d}
               = \frac{\sum_i (c_i(d) - \beta_{k_i(d)})}{\sum_i \alpha_{k_i(d)}},
               \quad 0 \text{ if never shown}
 
-    Needs no propensities and has no clip: given the displays its mean is :math:`R_d` wherever a
-    document was examined at all. Over all displays it is biased towards 0 by the chance of never
-    being shown, where ``ips`` makes up for those by larger values when shown.
+    It needs no propensities and has no clip. Given the displays, its mean is :math:`R_d` for every
+    document that was examined. Over all displays it is biased towards 0, because a document that is
+    never shown gets 0; ``ips`` compensates for this by larger values of shown documents.
 
     *No variance factor.* A bound of the form :math:`s\,v/\rho_0^2` holds for no fixed s: let a
     document be shown five times, on average, at a rank with :math:`\alpha = 1` and ten times at
@@ -108,5 +109,5 @@ class SNIPS(AffineReward):
 
 @hookimpl
 def cltr_rewards() -> list[type[Any]]:
-    """Offer both by name: ``--reward ips``, ``--reward snips``."""
+    """Register both rewards: ``--reward ips``, ``--reward snips``."""
     return [IPS, SNIPS]

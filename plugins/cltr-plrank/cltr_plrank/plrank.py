@@ -23,7 +23,7 @@ class Centred(Sampled):
 
         centre: Literal["weights", "mean", "none"] = Field(
             "weights",
-            description="take from the slopes of a list their mean, weighted by the expected "
+            description="subtract from the slopes of a list their mean, weighted by the expected "
             "weights or plain, or nothing as published; changes the variance alone.",
         )
 
@@ -38,7 +38,7 @@ class Centred(Sampled):
 
 
 class PLRank(Centred):
-    r"""PL-Rank-3: the labels of the documents that could have been placed enter by expectation.
+    r"""PL-Rank-3: gradients of all documents from running sums over sampled rankings.
 
     .. math:: \frac{\partial U}{\partial s_d} = E_y\Big[ PR_{r+1}
               + \lambda_d (\rho_d DR_{\min(r, K)} - RI_{\min(r, K)}) \Big]
