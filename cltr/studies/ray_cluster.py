@@ -63,9 +63,9 @@ def _connect(ray: Any, address: str, workers: int | None) -> None:
         warnings.simplefilter("ignore")  # of Ray about itself
         try:
             ray.init(include_dashboard=False if address == "ray" else None, **given)
-        except (ConnectionError, ImportError, RuntimeError, ValueError) as error:
+        except Exception as error:  # of any class: Ray raises Exception itself if it starts slowly
             line = next(iter(str(error).splitlines()), type(error).__name__)
-            raise CltrError(f"--cluster {address}: {line}") from error
+            raise CltrError(f"--cluster {address}: Ray did not start: {line}") from error
 
 
 def compute_on_ray(

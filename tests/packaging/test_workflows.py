@@ -63,3 +63,13 @@ def test_the_citation_names_the_paper():
     assert cited["license"] == "Apache-2.0"
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
     assert urls["Paper"] == f"https://doi.org/{cited['references'][0]['doi']}"
+
+
+def test_the_tests_have_every_engine():
+    """Else the tests of Spark, Ray and sqlglot are skipped, and nobody notices."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    for engine in ("spark", "ray", "sql"):
+        assert set(extras[engine]) <= set(extras["test"]), engine
+    assert "jre" in (ROOT / ".ci" / "run").read_text()

@@ -97,3 +97,16 @@ def test_failures_are_one_line(cluster):
     expected = "--cluster dask: expected ray or ray://host:port"
     with pytest.raises(UsageError, match=expected), ray_cluster("dask"):
         pass
+
+
+def test_a_cluster_that_does_not_start_is_one_line(monkeypatch):
+    import ray
+
+    def slow(**given):
+        raise Exception("The current node timed out during startup.\nSome raylet failed.")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", slow)
+    expected = r"^--cluster ray: Ray did not start: The current node timed out during startup\.$"
+    with pytest.raises(CltrError, match=expected), ray_cluster("ray"):
+        pass
