@@ -188,7 +188,7 @@ def main() -> int:
     """Exit status: 0 if the packages are in dist/, 1 if nothing is there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", default="", help="Public address of the repository.")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the folders of the work are removed
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that folders are removed
     try:
         sys.stdout.write(release(parser.parse_args().source or None) + "\n")
     except Failed as error:
