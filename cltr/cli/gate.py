@@ -33,8 +33,9 @@ The exit code is 0 for deploy and ship, and 3 for canary, hold, reject, stop and
     type=ShareWord(),
     default=0.02,
     metavar="LOSS",
-    help="Largest acceptable loss of NDCG in the worst case, whatever users find relevant: 0.02 or "
-    "2% for two NDCG points (1 point = 0.01).  [0.02]",
+    help="Most NDCG that a canary may lose, whatever users find relevant: 0.02 or 2% for two NDCG "
+    "points (1 point = 0.01). A candidate that cannot lose more is deployed without relying on "
+    "clicks. One that is deployed by clicks can lose more, and the decision says so.  [0.02]",
 )
 @click.option(
     "--canary",

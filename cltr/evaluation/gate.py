@@ -103,6 +103,8 @@ class GateEvidence:
     """Whether production's exposure is counted from the log, so the worst case is an estimate."""
     left_out: int = 0
     """Documents of the candidate that the log does not know, so nothing covers them."""
+    whole_log_is_left: bool = False
+    """Whether a table was judged by the test part, so that the whole log might judge it, too."""
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -143,7 +145,7 @@ def decide_gate(evidence: GateEvidence, *, max_loss: float = BUDGET) -> Verdict:
     if gain is not None and gain.low is not None and gain.low >= 0 and not evidence.doubts:
         sentence = (
             f"Serve the candidate to all requests: {LEVELS[2]}, it is at least as good as "
-            f"production; {gain.sentence()}."
+            f"production; {gain.sentence()}.{_beyond_budget(loss, max_loss)}"
         )
         return Verdict("deploy", 2, sentence, reasons, numbers, share=1.0)
     if loss is not None and loss <= max_loss:
@@ -156,7 +158,7 @@ def decide_gate(evidence: GateEvidence, *, max_loss: float = BUDGET) -> Verdict:
     if share >= SMALLEST_SHARE and loss is not None:
         sentence = (
             f"Show the candidate to {share:.2%} of the requests (canary): NDCG then falls by at "
-            f"most {_points(share * loss)} ({POINT}), {LEVELS[0]}."
+            f"most {_points(share * loss)} ({POINT}), {LEVELS[0]}.{_against(gain)}"
         )
         return Verdict("canary", 0, sentence, reasons, numbers, share=share)
     sentence = f"Keep production: nothing shows that the candidate is as good.{_more(gain)}"
@@ -170,7 +172,7 @@ def _reasons(evidence: GateEvidence, max_loss: float) -> list[str]:
     if gain is None:
         told.append("Level 2 (click model): the log gives no estimate.")
     else:
-        told.append(f"Level 2 ({LEVELS[2]}): {gain.sentence()}.{_more(gain)}")
+        told.append(f"Level 2 ({LEVELS[2]}): {gain.sentence()}.{_wide(evidence)}{_more(gain)}")
     told += [f"Level 2 ({LEVELS[2]}) is in doubt: {doubt}" for doubt in evidence.doubts]
     if loss is None:
         told.append("Level 0: the worst case is not known, since nothing is known of production.")
@@ -191,6 +193,48 @@ def _reasons(evidence: GateEvidence, max_loss: float) -> list[str]:
             "that the log does not know: do not serve these, nothing is known about them."
         )
     return told
+
+
+def _beyond_budget(loss: float | None, max_loss: float) -> str:
+    """What a decision by the click model risks, where the worst case exceeds the budget."""
+    if loss is None or loss <= max_loss:
+        return ""
+    return (
+        f" If the click model is wrong, NDCG can fall by up to {_points(loss)} ({POINT}), more "
+        f"than the budget of {_points(max_loss)}."
+    )
+
+
+def _against(gain: Gain | None) -> str:
+    """What the estimate says against a canary that the budget allows."""
+    if gain is None or gain.value >= 0:
+        return ""
+    return (
+        f" The estimate speaks against it ({with_sign(gain.value)} DCG a request), so we advise to "
+        "keep production."
+    )
+
+
+def _wide(evidence: GateEvidence) -> str:
+    """Why bounds do not decide where the standard error seems to."""
+    gain = evidence.gain
+    if gain is None or gain.error is None or gain.low is None or gain.high is None:
+        return ""
+    if not gain.low < 0 <= gain.high or abs(gain.value) < CLEAR * gain.error:
+        return ""
+    all_clicks = (
+        " If the candidate was made without this log, `--clicks all` judges it by the whole log."
+        if evidence.whole_log_is_left
+        else ""
+    )
+    return (
+        " The bounds are much wider than the standard error, because they allow for rare clicks "
+        f"that would count much.{all_clicks}"
+    )
+
+
+CLEAR = 3.0
+"""Standard errors from which on an estimate looks clear."""
 
 
 def _more(gain: Gain | None) -> str:

@@ -1,7 +1,7 @@
 """A candidate by all estimators, side by side: values, errors, lower bounds, and what they cost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -90,12 +90,13 @@ def support_of(all_weights: Sequence[Weights]) -> Support:
 
 
 def estimate_rows(
-    all_weights: Sequence[Weights], *, confidence: float, seed: int
+    all_weights: Sequence[Weights], dr_low: float | None, *, confidence: float, seed: int
 ) -> list[EstimateRow]:
     """All estimators that the log supports.
 
     Args:
         all_weights: of candidate and production, fold by fold.
+        dr_low: lower bound of the gain by DR, by which the gate decides; None if there is none.
         confidence: of each lower bound, one-sided.
         seed: of the shuffle of betting bounds.
     """
@@ -113,11 +114,10 @@ def estimate_rows(
     interactions = all(isinstance(part.units, InteractionUnits) for part in held_out)
     dependence, bets = dependence_of(all_weights), {}
     if interactions:
-        for name, regression in (("IPS", False), ("DR", True)):
-            limits = click_sum_limits(all_weights, regression=regression)
-            bets[name] = dependence.lower(
-                found[name].difference, limits, confidence=confidence, seed=seed
-            )
+        limits = click_sum_limits(all_weights, regression=False)
+        bets["IPS"] = dependence.lower(
+            found["IPS"].difference, limits, confidence=confidence, seed=seed
+        )
     supported = all(_enough_clicks(one) for one in all_weights)
     rows = [
         _row(
@@ -131,6 +131,7 @@ def estimate_rows(
         )
         for name, terms in found.items()
     ]
+    rows = [_deciding(row, dr_low, interactions) if row.estimator == "DR" else row for row in rows]
     if interactions and dependence.clusters is None:  # smoothing needs independent interactions
         rows.append(_smoothed(all_weights, found["IPS"], rows[0], confidence=confidence))
     return rows
@@ -163,6 +164,12 @@ def _row(
         approximate if bet is None else min(bet, here.value),
         _bound_name(approximate, bet),
     )
+
+
+def _deciding(row: EstimateRow, low: float | None, interactions: bool) -> EstimateRow:
+    """The row with the bound by which the gate decides, so that a gain has one bound."""
+    name = "none" if low is None else "betting" if interactions else "t"
+    return replace(row, low=low, bound=name)
 
 
 def _bound_name(approximate: float | None, bet: float | None) -> str:

@@ -1,6 +1,7 @@
 """The verdict on a run, from its checks, its estimates and its worst case."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cltr.evaluation.advice import SPLITS_TOLD
@@ -8,6 +9,12 @@ from cltr.evaluation.gate import Gain, GateEvidence, decide_gate
 from cltr.evaluation.off_policy import CONFIDENCE
 from cltr.evaluation.verdict import Verdict
 from cltr.health.outcome import HealthCheck, with_outcome
+
+GATE = (
+    "These bounds are approximate. Those of `cltr gate` hold for any number of interactions and "
+    "are wider, so it may ask for a canary first."
+)
+"""Why a run and the gate can differ."""
 
 
 def decide(
@@ -35,6 +42,8 @@ def decide(
     if gain.value <= 0 and verdict.decision != "reject":
         sentence = f"Keep production: no gain was found; {gain.sentence()}."
         return Verdict("hold", 2, sentence, verdict.reasons, verdict.numbers)
+    if (verdict.decision, verdict.trust) == ("deploy", 2):
+        return replace(verdict, sentence=f"{verdict.sentence} {GATE}")
     return verdict
 
 

@@ -34,6 +34,8 @@ class CandidateEvidence:
     """The gain under other click models."""
     left_out: int = 0
     """Documents of the candidate that the log does not know for their query."""
+    is_table: bool = False
+    """Whether the candidate is a table of scores, which may have been made without the log."""
     sign: HealthCheck | None = None
     """Whether these agree on the sign of the gain; None if there are none."""
 
@@ -89,10 +91,12 @@ def judge_candidate(
     """
     each = union_confidence(confidence, comparisons=n_candidates)
     weights = weigh(judged, candidate)
+    evidence = gather_evidence(judged, candidate, weights, confidence=each)
+    rows = estimate_rows(weights, evidence.gain.low, confidence=each, seed=_seed(judged))
     return JudgedCandidate(
         candidate,
-        gather_evidence(judged, candidate, weights, confidence=each),
-        tuple(estimate_rows(weights, confidence=each, seed=_seed(judged))),
+        evidence,
+        tuple(rows),
         support_of(weights),
         _metrics(judged, candidate.served),
     )
@@ -125,8 +129,16 @@ def gather_evidence(
     )
     sign = check_sign(judged.click_model, {"value": gain.value}, others) if others else None
     worst_loss = _worst_loss(judged, candidate)
-    left_out = 0 if candidate.report is None else candidate.report.unknown_documents
-    return CandidateEvidence(gain, worst_loss, judged.checks, tuple(others), left_out, sign)
+    report = candidate.report
+    return CandidateEvidence(
+        gain,
+        worst_loss,
+        judged.checks,
+        tuple(others),
+        left_out=0 if report is None else report.unknown_documents,
+        is_table=report is not None,
+        sign=sign,
+    )
 
 
 def _gain(judged: JudgedLog, weights: Sequence[Weights], confidence: float) -> Gain:
@@ -202,6 +214,7 @@ def decide(judged: JudgedLog, found: CandidateEvidence, *, max_loss: float) -> V
         doubts,
         estimated_exposure=judged.experiment.production.source == "counted",
         left_out=found.left_out,
+        whole_log_is_left=found.is_table and len(judged.folds) == 1,
     )
     return decide_gate(evidence, max_loss=max_loss)
 

@@ -114,7 +114,9 @@ def open_run_log(config: RunConfig, dataset: Dataset, click_model: ClickModel) -
         way, note = _best_way(log, scores, dataset, where=where, trusted=simulated)
         notes += [note] if note else []
     production = _production(path, log, scores, dataset, way, simulated=simulated)
-    notes += _notes(log, production, click_model, where, path)
+    notes += _notes(log, production, where)
+    if not simulated and config.click_model.name != AUTO:  # else the fitted one is told later
+        notes.append(_assumed(click_model, log.statistics["train"], path))
     shown = statistics["train"].top_k
     if config.top_k < shown and not simulated:
         notes.append(f"the run uses the first {config.top_k} of the log's {shown} ranks")
@@ -181,9 +183,7 @@ def _production(
     return Production(scores, source=way)
 
 
-def _notes(
-    log: LogFile, production: Production, click_model: ClickModel, where: str, path: Path
-) -> Iterator[str]:
+def _notes(log: LogFile, production: Production, where: str) -> Iterator[str]:
     if "format" not in log.description:  # simulated: all is known
         return
     logged = (
@@ -203,8 +203,6 @@ def _notes(
         "counted": "production's exposure is counted from the log: a document that was not shown "
         "counts as one that production never shows",
     }[production.source]
-    if click_model.name != AUTO:  # the run says which one was fitted, if any could be
-        yield _assumed(click_model, log.statistics["train"], path)
     if log.description.get("loggers"):
         names = ", ".join(f"'{name}'" for name in log.description["loggers"])
         yield f"production is a mixture of {names}, by their shares of each query's traffic"

@@ -45,6 +45,13 @@ def test_candidates_side_by_side(log, frame):
     assert "beta*-IPS" in repr(found)
 
 
+def test_a_gain_has_one_lower_bound(log, frame):
+    found = cltr.gate(frame, log=log)
+    (dr,) = (row for row in found.result["estimates"] if row["estimator"] == "DR")
+    assert dr["low"] == found.numbers["low"]
+    assert dr["difference"] == pytest.approx(found.numbers["value"])
+
+
 def test_a_frame_is_a_log(impressions):
     verdict = cltr.gate("production", log=impressions, click_model="pbm")
     assert verdict.decision == "deploy"

@@ -45,6 +45,28 @@ def test_the_share_of_a_canary_fits_the_budget():
     assert "2.0 points" in found.sentence
 
 
+def test_a_canary_of_a_candidate_that_looks_worse_is_advised_against():
+    looks_worse = Gain(-0.1, 0.02, -0.4, 0.3, 0.95, 1000)
+    found = decide_gate(GateEvidence(looks_worse, 0.4))
+    assert found.decision == "canary"
+    assert "we advise to keep production" in found.sentence
+    assert "advise" not in decide_gate(GateEvidence(UNSURE, 0.4)).sentence
+
+
+def test_a_deployment_by_clicks_says_what_the_worst_case_is():
+    assert "can fall by up to 40.0 points" in decide_gate(GateEvidence(BETTER, 0.4)).sentence
+    assert "can fall" not in decide_gate(GateEvidence(BETTER, 0.01)).sentence
+
+
+def test_bounds_far_wider_than_the_error_are_explained():
+    wide = Gain(0.1, 0.01, -0.1, 0.3, 0.95, 1000)
+    told = " ".join(decide_gate(GateEvidence(wide, 0.4, whole_log_is_left=True)).reasons)
+    assert "much wider than the standard error" in told
+    assert "--clicks all" in told
+    assert "--clicks all" not in " ".join(decide_gate(GateEvidence(wide, 0.4)).reasons)
+    assert "wider" not in " ".join(decide_gate(GateEvidence(UNSURE, 0.4)).reasons)
+
+
 def test_without_a_budget_there_is_no_canary():
     assert decide_gate(GateEvidence(UNSURE, 0.4), max_loss=0.0).decision == "hold"
 

@@ -39,6 +39,11 @@ def _deploy(subject: Subject, facts: Facts) -> Iterator[Step]:
     if _simulated(subject):
         yield from _real_log()
         return
+    if subject.kind == "run":
+        yield (
+            "Ask the gate, whose bounds hold for any number of interactions.",
+            _gate_command(subject, facts, canary=False),
+        )
     yield "Write the ranker for your search engine.", f"cltr export {_word(run)} --to onnx"
     yield (
         "Or rank queries with cltr. The run's serving.json says which share of the requests gets "
