@@ -142,7 +142,9 @@ def methods(thing: type) -> Iterator[str]:
         if not name.startswith("_") and (isinstance(member, property) or inspect.isroutine(member))
     }
     for name, member in sorted(own.items(), key=lambda pair: not _is_required(pair[1])):
-        call = signature(getattr(member, "__func__", member))
+        call = re.sub(
+            r"\((\s*)(?:self|cls)(?:,\s*)?", r"(\1", signature(getattr(member, "__func__", member))
+        )
         yield from (f"#### {thing.__name__}.{name}", "", "```text", f"{name}{call}", "```", "")
         yield from ("Required.", "") if _is_required(member) else ()
         yield from described(member)

@@ -35,13 +35,15 @@ VERBS += ("report", "compare", "load")
 
 def components_page() -> str:
     """Every component by role, with its package and its options."""
-    lines = ["# Components and their options", "", HOWTO]
+    lines = ["# Components and their options", ""]
     lines += [
-        "Choose a component by its name, such as `--estimator prpo`, and set its options by",
+        "After reading this page you know all components and their options. Choose a component by",
+        "its name, such as `--estimator prpo`, and set its options by",
         "`-o ROLE.KEY=VALUE`, such as `-o estimator.clip=0.1`. `cltr plugins` lists what is",
         "installed, also other people's components. In Python, classes take the same options:",
         "`cltr.PRPO(clip=0.1)`.",
         "",
+        HOWTO,
     ]
     for role, known in registry().components.items():
         lines += [f"## {role}", ""]
@@ -68,13 +70,15 @@ def _option_table(fields: Iterable[tuple[str, FieldInfo]]) -> Iterator[str]:
 
 def run_file_page() -> str:
     """Every key of a run file."""
-    lines = ["# The run file", "", HOWTO]
+    lines = ["# The run file", ""]
     lines += [
-        "A run folder holds `run.toml`: every choice of the run, with its seed and versions.",
-        "`cltr train --config run.toml` repeats the run. A file may leave keys out. `version` says",
-        'whose defaults they then have; new runs write `"0.2"`, and a file without a version has',
-        "those of 0.1.",
+        "After reading this page you know every key of a run file. A run folder has `run.toml`:",
+        "every choice of the run, with its seed and versions.",
+        "`cltr train --config run.toml` repeats the run. A file may leave keys out. Then `version`",
+        'says which defaults they have: new runs write `"0.2"`, and a file without a version has the',
+        "defaults of 0.1.",
         "",
+        HOWTO,
         "## Keys",
         "",
     ]
@@ -108,12 +112,14 @@ def _is_table(field: FieldInfo) -> bool:
 
 def api_page() -> str:
     """Every public name of the package."""
-    lines = ["# Python API", "", HOWTO]
+    lines = ["# Python API", ""]
     lines += [
-        "`import cltr` gives all names of this page. The [guide](../python.md) shows them in use.",
-        "Every command of the command line is a function here, with the same options and defaults.",
+        "After reading this page you know every function and class that `import cltr` gives. The",
+        "[guide](../python.md) shows them in use.",
+        "Most commands of the command line are functions here, with the same options and defaults.",
         "[Contracts](contracts.md) has the base classes of plugins.",
         "",
+        HOWTO,
     ]
     names = set(cltr.__all__)
     verbs = [name for name in VERBS if name in names]
@@ -163,13 +169,14 @@ KINDS: dict[str, list[tuple[str, str]]] = {
 
 def contracts_page() -> str:
     """The methods of every kind of plugin."""
-    lines = ["# Contracts of plugins", "", HOWTO]
+    lines = ["# Contracts of plugins", ""]
     lines += [
         "After reading this page you know which methods each kind of plugin must and may have.",
         "`[docs]` is an array with one number per document, `[queries]` one per query. K is the",
         "number of ranks. [Write a plugin](../plugins.md) shows how to start, and",
         "[examples](plugin-examples.md) has one of each kind.",
         "",
+        HOWTO,
     ]
     for kind, classes in KINDS.items():
         lines += [f"## {kind}", ""]

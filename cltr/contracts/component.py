@@ -9,6 +9,7 @@ class Component:
     """Base class of all components: a name that users type, and options that are checked."""
 
     name: ClassVar[str]
+    """The name that users type: lower-case letters, digits and hyphens."""
 
     class Options(CheckedOptions):
         """No options."""

@@ -100,7 +100,7 @@ class Estimator(Component, ABC):
                 )
 
     def objection(self, metric: str) -> str | None:
-        """Why the estimator cannot be trained for a metric, and what to do; None if it can."""
+        """Return why it cannot be trained for a metric and what to do; None if it can."""
         del metric
         return None
 
