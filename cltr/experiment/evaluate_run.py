@@ -1,7 +1,6 @@
 """Judge a finished run again: on its own or another data set, possibly blended."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,7 @@ def evaluate_with_changes(
         log = open_run_log(config, dataset, components.click_model)
     by_traffic = log is not None and not log.simulated
     experiment = Experiment(config, components, dataset, production, by_traffic=by_traffic)
-    experiment = replace(experiment, plan=earlier.get("plan", "learn"))
+    experiment = experiment.but(plan=earlier.get("plan", "learn"))
     experiment.prepare(earlier["n_interactions"], earlier.get("n_queries", 0))
     rewards = None if log is None else experiment.reward(log.statistics)
     own = policies_of_run(folder, experiment, model, elsewhere=data is not None)

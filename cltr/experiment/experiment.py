@@ -114,7 +114,17 @@ class Experiment:
 
     def with_config(self, config: RunConfig) -> "Experiment":
         """Return an experiment with other choices, the same data and the same production ranker."""
-        return replace(self, config=config, components=compose(config))
+        return self.but(config=config, components=compose(config))
+
+    def but(self, **choices: Any) -> "Experiment":
+        """Return the same experiment with another ``config``, ``components`` or ``plan``.
+
+        What production gives to documents is not computed again.
+        """
+        other = replace(self, **choices)
+        if "logging" in vars(self):
+            vars(other)["logging"] = self.logging
+        return other
 
     @cached_property
     def rank_weights(self) -> Floats:

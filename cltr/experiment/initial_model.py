@@ -69,13 +69,14 @@ def start_model(
         stays: whether the model must be production itself, since nothing will be learned.
     """
     seed = seed_for(config.seed, "start")
+    own, same = production.model, production.scorer == scorer.name
+    if config.init != "random" and own is not None and same and not scorer.needs_production:
+        model = new_model(scorer, dataset, seed=seed, options=config.training)
+        model.load_state(own.state())  # also how it standardises
+        return model
     standardize = standardizes(config, dataset)
     model = new_model(scorer, dataset, seed=seed, options=config.training, standardize=standardize)
     if config.init == "random":
-        return model
-    own, same = production.model, production.scorer == scorer.name
-    if own is not None and same and not scorer.needs_production:
-        model.load_state(own.state())
         return model
     known = np.zeros(dataset.n_queries, np.bool_)
     known[slice(*dataset.splits["train"])] = production.on(dataset, "train").known

@@ -17,15 +17,16 @@ from cltr.evaluation.off_policy import off_policy_values
 from cltr.evaluation.part import Fold, Weights
 from cltr.experiment.components import build
 from cltr.experiment.experiment import Clicks, Experiment
-from cltr.experiment.outcome import Learned
+from cltr.experiment.outcome import Outcome
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
 from cltr.health.outcome import HealthCheck
 from cltr.interfaces import ClickModel
+from cltr.types import Rewards
 
 
 def gains_by_model(
-    experiment: Experiment, learned: Learned, clicks: Clicks
+    experiment: Experiment, outcome: Outcome, clicks: Clicks
 ) -> list[dict[str, Any]]:
     """The gain on test clicks under each click model that can be fitted to the training clicks.
 
@@ -33,31 +34,40 @@ def gains_by_model(
 
     Args:
         experiment: of the run.
-        learned: the policy.
+        outcome: what was learned, what is served, and the clicks that its value rests on.
         clicks: of the run, by split.
     """
-    cut = cut_clicks(clicks, experiment.config.top_k)
-    served = experiment.serve(learned.model, own=learned.own)
+    experiment.progress.stage("other click models")
+    reported = outcome.rewards.get("test", outcome.rewards["valid"])
     found = []
-    for click_model in _fitted(experiment, cut):
-        components = experiment.components.replace(
-            click_model=click_model, reward=build("reward", experiment.config.reward)
-        )
+    for click_model in _fitted(experiment, cut_clicks(clicks, experiment.config.top_k)):
         try:
-            rewards = replace(experiment, components=components).reward(clicks)
+            rewards = _rewards_under(click_model, experiment, reported, clicks)
         except CltrError:  # a reward that cannot use this model
             continue
-        reported = rewards.get("test", rewards["valid"])
         values = off_policy_values(
-            served[reported.split],
-            reported,
+            outcome.served[reported.split],
+            rewards,
             experiment.rank_weights,
             click_model=click_model,
-            trained_on=rewards["train"],
+            trained_on=outcome.rewards["train"],
             seed=seed_for(experiment.config.seed, "held-out"),
         )
         found.append({"click_model": f"{click_model.name}, fitted", **values["difference"]})
     return found
+
+
+def _rewards_under(
+    click_model: ClickModel, experiment: Experiment, reported: Rewards, clicks: Clicks
+) -> Rewards:
+    """What the reported clicks say under another click model; of other clicks nobody asks."""
+    reward = build("reward", experiment.config.reward)
+    components = experiment.components.replace(click_model=click_model, reward=reward)
+    needed = {split: clicks[split] for split in ("train", reported.split)}
+    data = experiment.but(components=components).observe(needed)
+    reward.fit(data["train"], click_model, seed=seed_for(experiment.config.seed, "reward"))
+    part = data[reported.split]
+    return replace(reported, values=reward.mu(part), exposure=part.exposure)
 
 
 def candidate_gains_by_model(

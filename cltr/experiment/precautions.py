@@ -1,7 +1,7 @@
 """What a run finds out about its clicks before training, and what it does about it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from cltr.clicks.bias import affine_of
@@ -65,7 +65,7 @@ def fit_click_model(
         reward=reward,
         estimator=build("estimator", experiment.config.estimator, reward=reward),
     )
-    return replace(experiment, components=components), choice
+    return experiment.but(components=components), choice
 
 
 def take_precautions(

@@ -59,7 +59,7 @@ def run_safely(
     experiment, choice = fit_click_model(experiment, clicks)
     rewards = experiment.reward(clicks)
     taken = take_precautions(experiment, rewards, choice)
-    outcome = replace(experiment, plan=taken.plan).run(
+    outcome = experiment.but(plan=taken.plan).run(
         clicks, rewards=rewards, skyline=skyline, state=state, on_epoch=on_epoch
     )
     others = _other_gains(experiment, clicks, taken, outcome)
@@ -78,7 +78,7 @@ def _other_gains(
         return []
     misfit = misfit_of(components, outcome.rewards)
     if config.log or config.on_doubt != "ignore" or (misfit and misfit["rejected"]):
-        return gains_by_model(experiment, outcome.learned, clicks)
+        return gains_by_model(experiment, outcome, clicks)
     return []
 
 
@@ -90,7 +90,7 @@ def _look_again(
     taken = replace(taken, checks=(*taken.checks, *later))
     if worst(later) != "fail" or experiment.config.on_doubt != "stay":
         return taken, outcome
-    kept = replace(experiment, plan="stay").learn(outcome.rewards)
+    kept = experiment.but(plan="stay").learn(outcome.rewards)
     served = experiment.serve(kept.model)
     judged = experiment.judge_served(served, rewards=outcome.rewards)
     skyline = outcome.judged.get("metrics", {}).get("skyline")
