@@ -50,13 +50,21 @@ class Standardization:
             array([[-1.,  0.],
                    [ 1.,  0.]], dtype=float32)
         """
+        from cltr.kernels.standardizing import standardize
+
         found = np.empty(features.shape, np.float32)
-        for rows in cache_blocks(len(features)):
-            values = _shaped(features[rows], self.tailed, self.unit)
-            values -= self.center
-            values /= self.scale
-            found[rows] = np.clip(values, -FARTHEST, FARTHEST, out=values)
+        standardize(features, self.center, self.scale, FARTHEST, found)
+        if self.tailed.any():
+            for rows in cache_blocks(len(features)):
+                found[rows, self.tailed] = self._apply_tailed(features[rows, self.tailed])
         return found
+
+    def _apply_tailed(self, features: Matrix) -> Floats:
+        """The same of the features with a long tail alone, ``[docs, tailed]``."""
+        values = _shortened(features.astype(np.float64), self.unit[self.tailed])
+        values -= self.center[self.tailed]
+        values /= self.scale[self.tailed]
+        return np.clip(values, -FARTHEST, FARTHEST, out=values)
 
     def state(self) -> dict[str, NDArray[np.generic]]:
         """As arrays of a model's state."""
@@ -119,6 +127,10 @@ def _fit_columns(raw: Floats) -> tuple[Booleans, Floats, Floats, Floats]:
 def _shaped(features: NDArray[np.floating], tailed: Booleans, unit: Floats) -> Floats:
     values = np.array(features, np.float64)
     if tailed.any():
-        part = values[:, tailed]
-        values[:, tailed] = np.copysign(np.log1p(np.abs(part) / unit[tailed]), part)
+        values[:, tailed] = _shortened(values[:, tailed], unit[tailed])
     return values
+
+
+def _shortened(values: Floats, unit: Floats) -> Floats:
+    """Values with a long tail, made to grow like logarithms."""
+    return np.asarray(np.copysign(np.log1p(np.abs(values) / unit), values))

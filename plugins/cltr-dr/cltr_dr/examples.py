@@ -1,8 +1,9 @@
 """The displayed documents that the regression is fitted to: their inputs and their targets."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,13 @@ ROWS_AT_ONCE = 65_536
 """Documents that are read together: bounds memory."""
 GATHERED_BYTES = 2**28
 """Features of so much are kept in memory, standardised; more are read again for each batch."""
+ROWS_AHEAD = 16_384
+"""Documents that are gathered together for the next batches."""
 WIDEST = 5.0
 """Features are standardised and cut here, so that an outlier does not decide a prediction."""
 Matrix = NDArray[np.float32]
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 
 
 class Moments(NamedTuple):
@@ -115,18 +120,44 @@ class Examples:
         return cls(rows, tuple(part.astype(np.float32) for part in scaled))
 
     def batches(
-        self, inputs: Inputs, size: int, order: Integers
+        self, inputs: Inputs, size: int, order: Integers, *, ahead: bool = False
     ) -> "Iterator[tuple[torch.Tensor, tuple[torch.Tensor, ...]]]":
-        """Yield inputs and targets in batches, in this order."""
-        from torch import from_numpy
+        """Yield inputs and targets in batches, in this order.
+
+        Args:
+            inputs: of all examples.
+            size: of a batch.
+            order: of the examples.
+            ahead: whether another thread gathers the next ones while these are used.
+        """
+        from torch import from_numpy, split
 
         hits, misses, slope, offset = self.targets
         columns = from_numpy(slope), from_numpy(offset)
         places = inputs.places(self.rows)
-        for start in range(0, len(order), size):
-            chosen = order[start : start + size]
-            targets = [from_numpy(np.take(one, chosen, axis=0)) for one in (hits, misses)]
-            yield from_numpy(inputs[places[chosen]]), (*targets, *columns)
+
+        def gather(chosen: Integers) -> "tuple[torch.Tensor, ...]":
+            targets = (np.take(one, chosen, axis=0) for one in (hits, misses))
+            return tuple(from_numpy(part) for part in (inputs[places[chosen]], *targets))
+
+        together = size * max(1, ROWS_AHEAD // size)
+        chosen = (order[start : start + together] for start in range(0, len(order), together))
+        for several in _one_ahead(gather, chosen) if ahead else map(gather, chosen):
+            for x, *targets in zip(*(split(part, size) for part in several), strict=True):
+                yield x, (*targets, *columns)
+
+
+def _one_ahead(work: Callable[[_Given], _Made], given: Iterable[_Given]) -> Iterator[_Made]:
+    """What ``map`` gives, with the next one made by another thread while one is used."""
+    with ThreadPoolExecutor(1) as aside:
+        waiting: Future[_Made] | None = None
+        for one in given:
+            next_one = aside.submit(work, one)
+            if waiting is not None:
+                yield waiting.result()
+            waiting = next_one
+        if waiting is not None:
+            yield waiting.result()
 
 
 def _parts(n: int) -> Iterator[slice]:

@@ -116,7 +116,7 @@ def fit_regression(
     displayed, kept, held, prior = _examples(data, affine, options, rng)
     inputs = Inputs(with_a_column(data.dataset.features), displayed, kept.rows)
     with _one_thread() as others:
-        fit = _Fit(options, inputs, seed=seed, rng=rng, judge_aside=others)
+        fit = _Fit(options, inputs, seed=seed, rng=rng, aside=others)
         return fit.run(kept, held, prior=prior)
 
 
@@ -167,15 +167,15 @@ def _overall(counts: Counts, affine: Affine, n_documents: int) -> float:
 class _Fit:
     """Adam with early stopping; the start counts as a candidate.
 
-    An epoch is judged while the next one runs, where there is a thread for it: what is kept is the
-    same, and at most one epoch is in vain.
+    Where there is another thread it gathers the next batches, and judges an epoch while the next
+    one runs: what is kept is the same, and at most one epoch is in vain.
     """
 
     options: RegressionOptions
     inputs: Inputs
     seed: int
     rng: np.random.Generator
-    judge_aside: bool = False
+    aside: bool = False
 
     def run(self, kept: Examples, held: Examples, *, prior: float) -> Regression:
         module = self._module(self.inputs.n_features, prior)
@@ -199,17 +199,17 @@ class _Fit:
             learning_rate=self.options.learning_rate,
             weight_decay=self.options.weight_decay,
         )
-        with ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(1,)) as aside:
+        with ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(1,)) as judge:
             waiting: tuple[Future[float], Layers] | None = None
             for _ in range(self.options.epochs):
                 self._epoch(module, optimizer, kept)
                 layers = _arrays(module)
-                if not self.judge_aside:
+                if not self.aside:
                     yield self._judge(layers, held), layers
                     continue
                 if waiting is not None:
                     yield waiting[0].result(), waiting[1]
-                waiting = aside.submit(self._judge, layers, held), layers
+                waiting = judge.submit(self._judge, layers, held), layers
             if waiting is not None:
                 yield waiting[0].result(), waiting[1]
 
@@ -230,7 +230,8 @@ class _Fit:
 
     def _epoch(self, module: Any, optimizer: Adam, kept: Examples) -> None:
         order = self.rng.permutation(len(kept.rows))
-        for inputs, targets in kept.batches(self.inputs, self.options.batch, order):
+        batches = kept.batches(self.inputs, self.options.batch, order, ahead=self.aside)
+        for inputs, targets in batches:
             optimizer.clear()
             _loss(module(inputs), targets).backward()
             optimizer.step()

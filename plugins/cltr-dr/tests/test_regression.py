@@ -278,15 +278,17 @@ def test_reading_features_by_batch_gives_the_same_bits(monkeypatch):
 
 
 @pytest.mark.parametrize("patience", [1, 50])
-def test_judging_beside_the_next_epoch_gives_the_same_bits(patience):
+def test_gathering_and_judging_in_other_threads_give_the_same_bits(patience, monkeypatch):
     import torch
 
+    monkeypatch.setattr("cltr_dr.examples.ROWS_AHEAD", 64)
     data, found = world(displays=3), []
     before = torch.get_num_threads()
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            found.append(fitted(data, epochs=30, patience=patience, learning_rate=0.02).mu(data))
+            options = {"epochs": 30, "patience": patience, "learning_rate": 0.02, "batch": 32}
+            found.append(fitted(data, **options).mu(data))
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
