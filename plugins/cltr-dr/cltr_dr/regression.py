@@ -86,12 +86,18 @@ class Regression:
     layers: Layers
 
     def __call__(self, features: Matrix) -> Floats:
-        """Relevance in (0, 1) from ``[docs, features]``, ``[docs]``."""
+        """Relevance in (0, 1) from ``[docs, features]``, ``[docs]``.
+
+        By one thread: the last digits of numpy's products depend on how many share the rows.
+        """
+        from threadpoolctl import threadpool_limits
+
         features = with_a_column(features)
-        parts = [
-            self._predict(features[start : start + ROWS_AT_ONCE])
-            for start in range(0, len(features), ROWS_AT_ONCE)
-        ]
+        with threadpool_limits(1, "blas"):
+            parts = [
+                self._predict(features[start : start + ROWS_AT_ONCE])
+                for start in range(0, len(features), ROWS_AT_ONCE)
+            ]
         return np.concatenate([np.empty(0), *parts])
 
     def _predict(self, features: Matrix) -> Floats:

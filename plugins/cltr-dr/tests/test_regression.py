@@ -11,7 +11,7 @@ from cltr.errors import OptionError, UnsupportedError
 from cltr.interfaces import ClickModel
 from cltr.types import ClickData, ClickStatistics, Dataset
 from cltr_dr import DM, DR
-from cltr_dr.examples import Counts
+from cltr_dr.examples import Counts, Moments
 from cltr_dr.regression import Regression
 from cltr_dr.targets import make_targets
 from tests import enumeration
@@ -292,6 +292,22 @@ def test_gathering_and_judging_in_other_threads_give_the_same_bits(patience, mon
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
+    assert np.array_equal(*found)
+
+
+def test_predictions_have_the_same_bits_for_any_number_of_threads():
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng(0)
+    layers = tuple(
+        (rng.normal(size=(wide, deep)).astype(np.float32), np.zeros(wide, np.float32))
+        for deep, wide in ((46, 64), (64, 32), (32, 1))
+    )
+    moments = Moments(np.zeros(46, np.float32), np.full(46, 5.0, np.float32))
+    features, found = rng.normal(size=(9_000, 46)).astype(np.float32), []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            found.append(Regression(moments, layers)(features))
     assert np.array_equal(*found)
 
 
