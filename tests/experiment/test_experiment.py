@@ -1,18 +1,17 @@
-"""Guards the order of things: a seed for each stage, and what each stage is given."""
+"""Guards the order of things: what each stage is given."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cltr.clicks.simulation import simulate_statistics
 from cltr.errors import DataError, UsageError
 from cltr.evaluation.metrics import measure
 from cltr.experiment.components import compose
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.initial_model import new_model, start_model
 from cltr.experiment.run_log import cut_clicks
-from cltr.experiment.seeds import STAGES, seed_for
+from cltr.experiment.seeds import seed_for
 from cltr.exposure.exposure import counted_exposure, exact_exposure
 from cltr.exposure.production_ranker import Production
 from cltr.interfaces import RewardFunction
@@ -20,15 +19,9 @@ from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
 from cltr.training.score_documents import score
-from cltr.types import LOG_PARTS, LOGGED_SPLITS
+from cltr.types import LOG_PARTS
 from tests import small
-
-PUBLISHED_SEEDS = [
-    *(2713801048, 3119033956, 1514603388, 3007641718),
-    *(3121414198, 3835230905, 1046733544),
-]
-"""Of seed 1, in the order of ``STAGES``, as in version 0.1.0."""
-DATA = small.dataset()
+from tests.experiment.small_runs import DATA, clicks, experiment, learn, produce, state_of
 
 
 class Listening(RewardFunction):
@@ -48,125 +41,8 @@ class Listening(RewardFunction):
         return data.statistics.click_rate
 
 
-def produce(dataset=DATA, **values) -> Production:
-    return Experiment.simulated(small.config(**values), dataset=dataset).production
-
-
-def experiment(production=None, components=None, **values) -> Experiment:
-    config = small.config(**values)
-    production = production or produce(**values)
-    return Experiment(config, components or compose(config), DATA, production)
-
-
-def clicks(production: Production, **values):
-    return experiment(production, **values).simulate()
-
-
-def learn(components=None, production=None, **values):
-    run = experiment(production, components, **values)
-    return run.learn(run.reward(run.simulate()))
-
-
 def ndcg(policy) -> float:
     return measure(policy, top_k=5)["ndcg@5"]
-
-
-def state_of(model) -> dict:
-    return {key: value.tolist() for key, value in model.state().items()}
-
-
-# Seeds.
-
-
-def test_each_stage_has_a_seed_of_its_own():
-    seeds = [seed_for(seed, stage) for seed in (1, 2) for stage in STAGES]
-    assert len(set(seeds)) == len(seeds)
-    assert seed_for(1, "start") == seeds[4]
-
-
-def test_the_seeds_of_published_numbers_never_change():
-    assert [seed_for(1, stage) for stage in STAGES[: len(PUBLISHED_SEEDS)]] == PUBLISHED_SEEDS
-
-
-def test_a_stage_without_a_seed_is_a_mistake():
-    with pytest.raises(KeyError):
-        seed_for(1, "clicks-elsewhere")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"estimator": {"name": "plain"}},
-        {"reward": {"name": "naive"}},
-        {"interactions": 777},
-        {"training": {"epochs": 1}},
-        {"init": "random"},
-        {"metric": "precision"},
-        {"exposure": "counted"},
-        {"users": {"name": "adversarial"}},
-    ],
-)
-def test_other_choices_do_not_shift_production(change):
-    np.testing.assert_array_equal(produce().scores, produce(**change).scores)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"estimator": {"name": "plain"}},
-        {"reward": {"name": "naive"}},
-        {"training": {"epochs": 1}},
-        {"metric": "precision"},
-    ],
-)
-def test_other_choices_do_not_shift_the_clicks(change):
-    production = produce()
-    before, after = clicks(production), clicks(production, **change)
-    for split in before:
-        np.testing.assert_array_equal(before[split].clicks, after[split].clicks)
-
-
-@pytest.mark.parametrize("split", LOG_PARTS)
-def test_the_clicks_of_each_split_have_a_seed_of_their_own(split):
-    def draw(*data, rng, **rest):
-        return rng.random()
-
-    found = experiment(seed=3).draw(draw, LOG_PARTS)[split]
-    assert found == np.random.default_rng(seed_for(3, f"clicks-{split}")).random()
-
-
-def test_test_clicks_leave_the_others_as_they_are_to_the_bit():
-    run = experiment(seed=3)
-    found, before = run.simulate(), run.draw(simulate_statistics)
-    assert (list(found), list(before)) == (list(LOG_PARTS), list(LOGGED_SPLITS))
-    for split, part in before.items():
-        for name in ("impressions", "clicks", "displays"):
-            np.testing.assert_array_equal(getattr(found[split], name), getattr(part, name))
-
-
-def test_without_test_queries_there_are_no_test_clicks():
-    n = DATA.n_queries
-    for splits in ({**DATA.splits, "test": (n, n)}, {s: DATA.splits[s] for s in LOGGED_SPLITS}):
-        run = experiment()
-        found = replace(run, dataset=replace(DATA, splits=splits)).simulate()
-        assert list(found) == list(LOGGED_SPLITS)
-
-
-def test_users_change_clicks_but_not_what_is_shown():
-    production = produce()
-    before, after = clicks(production), clicks(production, users={"name": "adversarial"})
-    np.testing.assert_array_equal(before["train"].impressions, after["train"].impressions)
-    assert (before["train"].clicks != after["train"].clicks).any()
-
-
-def test_the_seed_decides_everything():
-    results = [state_of(learn(seed=seed).model) for seed in (1, 1, 2)]
-    assert results[0] == results[1]
-    assert results[0] != results[2]
-    assert not np.array_equal(produce(seed=1).scores, produce(seed=2).scores)
-
-
-# [1] Production and clicks.
 
 
 @pytest.mark.parametrize(
@@ -210,9 +86,6 @@ def test_validation_clicks_come_in_proportion():
     assert experiment(interactions=1).n_displays("valid") == 1
 
 
-# [2] Counts, cut at the ranks of the run.
-
-
 def test_a_log_that_shows_more_ranks_is_cut():
     """IPS from five shown ranks, corrected for the first three, still finds the relevance."""
     production = produce()
@@ -243,9 +116,6 @@ def test_a_log_without_interactions_is_refused():
         cut_clicks({**found, "valid": nothing}, 5)
 
 
-# [3] Exposure.
-
-
 def test_exposure_is_exact_or_counted():
     production = produce()
     found = clicks(production)
@@ -274,9 +144,6 @@ def test_counted_exposure_comes_to_the_exact_one():
     ]
     np.testing.assert_allclose(both[0].weights, both[1].weights, atol=2e-3)
     np.testing.assert_allclose(both[0].propensities, both[1].propensities, atol=2e-3)
-
-
-# [4] Rewards.
 
 
 @pytest.mark.parametrize(
@@ -312,9 +179,6 @@ def test_logging_weights_are_never_clipped():
     np.testing.assert_array_equal(data.exposure.weights, scored.weights(rank_weights("dcg", 5)))
 
 
-# [5] The estimator knows N.
-
-
 @pytest.mark.parametrize("n", [1000, 4000])
 def test_schedules_are_of_the_training_interactions(n):
     config = small.config(interactions=n)
@@ -322,9 +186,6 @@ def test_schedules_are_of_the_training_interactions(n):
     learn(parts, interactions=n)
     assert parts.estimator.low == pytest.approx(100 / n)
     assert parts.estimator.high == pytest.approx(n / 100)
-
-
-# [6] The start.
 
 
 def test_training_starts_from_the_weights_of_production():
@@ -387,9 +248,6 @@ def test_with_clip_1_production_is_where_training_stays(users, rollback):
         np.testing.assert_allclose(weights, production.model.state()[key], atol=1e-5)
 
 
-# [7] Evaluation.
-
-
 def test_metrics_are_of_the_scores_on_each_split():
     production = produce()
     run = experiment(production)
@@ -430,9 +288,6 @@ def test_the_skyline_beats_production_on_what_it_has_seen():
     theirs = ndcg(produce().on(DATA, "train"))
     ours = ndcg(ScoredPolicy(part, score(sky, part), PlackettLuce()))
     assert ours > theirs + 0.02
-
-
-# Nothing is computed twice.
 
 
 def test_each_expected_weight_is_computed_once_and_each_model_scores_once(monkeypatch):
