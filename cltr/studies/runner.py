@@ -6,7 +6,6 @@ A study's folder holds ``study.toml``, a file per cell below ``cells/`` (written
 renamed, by the process that computed it), and what :mod:`cltr.studies.summary` makes of them.
 """
 
-import json
 import os
 import signal
 import threading
@@ -14,28 +13,26 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, TypedDict
 
-from cltr.errors import CltrError, DataError
+from cltr.errors import CltrError
 from cltr.experiment.components import compose, needed_plugins
-from cltr.files.claims import TakenError, claim, remove_leftovers, reserve
-from cltr.files.json_files import read_json
+from cltr.files.claims import TakenError, remove_leftovers, reserve
 from cltr.files.resuming import resume_with_the_same
-from cltr.files.storage import finite, make_folder, write_beside
+from cltr.files.storage import make_folder, write_beside
+from cltr.studies.cell_files import CELLS, cell_file, forget_failed, read_row, write_row
 from cltr.studies.cell_worker import CellWorker, ground_of, key_of
 from cltr.studies.portable_arithmetic import common_arithmetic
-from cltr.studies.study import PRODUCTION, Cell, Study
+from cltr.studies.study import Cell, Study
 
-CELLS = "cells"
 WAITING = 0.5
 """Seconds between two looks at a cell that another process computes."""
 STUDY = "study.toml"
-_MEASURE = f"{PRODUCTION}_ndcg@"
 Keyed = tuple[Cell, str]
 
 
@@ -83,8 +80,8 @@ def run_study(
     study = study.model_copy(update={"plugins": needed})
     _prepare(study, folder)
     cells = [keyed for group in groups for keyed in group]
-    before = {key for _, key in cells if (row := _read(folder, key)) and row["status"] == "done"}
-    _forget_failed(folder, [key for _, key in cells if key not in before])
+    before = {key for _, key in cells if (row := read_row(folder, key)) and row["status"] == "done"}
+    forget_failed(folder, [key for _, key in cells if key not in before])
     missing = [[keyed for keyed in group if keyed[1] not in before] for group in groups]
 
     statuses = dict.fromkeys(before, "done")
@@ -92,7 +89,7 @@ def run_study(
 
     def tell() -> None:
         for key in keys - set(statuses):
-            if row := _read(folder, key):
+            if row := read_row(folder, key):
                 statuses[key] = row["status"]
         found = [statuses[key] for _, key in cells if key in statuses]
         failed = sum(status != "done" for status in found)
@@ -112,18 +109,7 @@ def run_study(
             plugins=plugins,
             tell=tell,
         )
-    return [vars(cell) | (_read(folder, key) or {"status": "missing"}) for cell, key in cells]
-
-
-def _forget_failed(folder: Path, keys: list[str]) -> None:
-    """Failed cells are tried again, unless another process is at one just now."""
-    for key in keys:
-        if not _file(folder, key).exists():
-            continue
-        with suppress(TakenError), claim(_file(folder, key)):
-            row = _read(folder, key)
-            if row is not None and row["status"] != "done":
-                _file(folder, key).unlink(missing_ok=True)
+    return [vars(cell) | (read_row(folder, key) or {"status": "missing"}) for cell, key in cells]
 
 
 def check_methods(study: Study) -> dict[str, str]:
@@ -257,8 +243,8 @@ class _Worker:
     def _cell(self, cell: Cell, key: str) -> bool:
         """Compute a cell unless it is there; False if another process is at it."""
         try:
-            with reserve(_file(self._folder, key)):
-                if _read(self._folder, key) is None:
+            with reserve(cell_file(self._folder, key)):
+                if read_row(self._folder, key) is None:
                     with self._compiling(cell.method):
                         row = self._bench.run(self._study, cell)
                     write_row(self._folder, key, row)
@@ -301,43 +287,3 @@ def _end_with_parent() -> None:
 
 def _work(group: list[Keyed]) -> list[Keyed]:
     return _here["worker"].work(group)
-
-
-def write_row(folder: Path, key: str, row: dict[str, Any]) -> None:
-    """A cell's numbers, whole or not at all."""
-    with write_beside(_file(folder, key), wait=True) as temporary:
-        temporary.write_text(json.dumps(finite(row), allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _file(folder: Path, key: str) -> Path:
-    return folder / CELLS / f"{key}.json"
-
-
-def _read(folder: Path, key: str) -> dict[str, Any] | None:
-    path = _file(folder, key)
-    try:
-        row = read_json(path)
-    except FileNotFoundError:
-        return None
-    except DataError as error:
-        raise DataError(f"{error}; remove it to compute it again") from error
-    if not isinstance(row, dict) or not _is_cell(row):
-        raise DataError(f"{path}: not a cell of a study; remove it to compute it again")
-    return row
-
-
-def _is_cell(row: dict[str, Any]) -> bool:
-    """Whether it says how it ended, and has numbers where it is done."""
-    if row.get("status") != "done":
-        return isinstance(row.get("status"), str)
-    numbers = [value for key, value in row.items() if key != "status"]
-    names = [key.removeprefix(f"{PRODUCTION}_") for key in row if key.startswith(_MEASURE)]
-    judged = bool(names) and all(
-        _is_number(row.get(key)) for name in names for key in (name, f"{PRODUCTION}_{name}")
-    )
-    plain = all(key.isascii() and key.isprintable() for key in row)
-    return judged and plain and all(value is None or _is_number(value) for value in numbers)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

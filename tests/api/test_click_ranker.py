@@ -126,6 +126,8 @@ def test_the_run_is_kept_as_long_as_the_object(rows):
 
 
 def test_a_copy_from_a_pickle_predicts_the_same(rows):
+    # scikit-learn asks it of estimators: a grid search sends them to its processes as pickles.
+    # cltr itself reads and writes no pickle.
     ranker = cltr.ClickRanker(**SMALL).fit(**rows)
     copy = pickle.loads(pickle.dumps(ranker))
     assert (copy.predict(rows["X"][:9]) == ranker.predict(rows["X"][:9])).all()

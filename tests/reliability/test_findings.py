@@ -72,13 +72,13 @@ def test_r6_weights_that_are_not_finite_are_refused(run):
 @pytest.mark.parametrize("value", [None, "nan", [0.5], True])
 def test_r6_a_cell_without_a_number_is_not_done(here, value):
     from cltr.errors import DataError
-    from cltr.studies.runner import _read
+    from cltr.studies.cell_files import read_row
 
     Path("cells").mkdir()
     row = {"status": "done", "ndcg@5": value, "production_ndcg@5": 0.5}
     Path("cells/key.json").write_text(json.dumps(row))
     with pytest.raises(DataError, match="not a cell of a study"):
-        _read(here, "key")
+        read_row(here, "key")
 
 
 @pytest.mark.parametrize("change", [lambda a: a.astype("f8"), lambda a: a[None], lambda a: a[:0]])
