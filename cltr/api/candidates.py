@@ -172,6 +172,7 @@ def gate(
             **verdict.plain(),
             "max_loss": max_loss,
             "log": judged.experiment.config.log,
+            "data": judged.data,
             "top_k": judged.experiment.config.top_k,
             **judgement.plain(),
             "checks": [check.plain() for check in judgement.evidence.all_checks],

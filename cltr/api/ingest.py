@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from cltr.api.log import Log
 from cltr.api.progress import share_progress
-from cltr.api.sources import DataLike, FileName, Frame, as_files, dataset_of, flat
+from cltr.api.sources import DataLike, FileName, Frame, as_files, dataset_of, flat, name_of
 from cltr.data.feature_columns import TableOptions
 from cltr.data.log_features import import_log_features
 from cltr.errors import UsageError
@@ -104,7 +104,8 @@ def ingest(
             return Log(out, report=_merge(paths, Path(out), given))
         chosen = build("log-reader", Choice(name=format, **reader), owner=format)
         options = _options(given)
-        origin = LogSource(paths, chosen, for_valid, next(iter(scores), None), for_test)
+        called = name_of(data if data_out is None else data_out)
+        origin = LogSource(paths, chosen, for_valid, next(iter(scores), None), for_test, called)
         with share_progress(progress) as bars, _beside(data_out, [*paths, out]) as place:
             notes = _make_dataset(paths, given | {"data_out": place}, reader, bars)
             dataset = dataset_of(data if place is None else str(place))
@@ -153,7 +154,9 @@ def _ingest_elsewhere(given: Mapping[str, Any], reader: Mapping[str, Any]) -> Lo
         bars("counting", 0.0)
         with counted_by_spark(tables, chosen, options, master=given["master"]) as origin:
             bars("counting", 1.0)
-            scored = replace(origin, production=next(iter(scores), None))
+            scored = replace(
+                origin, production=next(iter(scores), None), data=name_of(given["data"])
+            )
             report = ingest_log(scored, out, dataset=dataset, options=options, progress=bars)
     report["seconds"] = round(time.perf_counter() - began, 3)
     return Log(out, report=report)

@@ -42,6 +42,13 @@ def named_data(data: DataLike | None) -> str | Dataset | None:
     return str(data) if isinstance(data, str | PathLike) else read_dataset(data)
 
 
+def name_of(data: DataLike | None) -> str:
+    """Return what the command line calls a data set; empty if there is none, or only in memory."""
+    if isinstance(data, Dataset):
+        return ""
+    return str(data) if isinstance(data, str | PathLike) else ""
+
+
 def dataset_of(data: DataLike | None) -> Dataset | None:
     """Return the data set itself."""
     named = named_data(data)

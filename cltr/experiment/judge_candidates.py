@@ -238,6 +238,7 @@ def judge_candidates(
     config = judged.experiment.config
     return {
         "log": config.log,
+        "data": judged.data,
         "top_k": config.top_k,
         "metric": config.metric,
         "n_interactions": judged.n_interactions,

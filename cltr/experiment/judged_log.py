@@ -47,6 +47,12 @@ class JudgedLog:
     """The folds under other click models that can be fitted, by what these are called."""
 
     @property
+    def data(self) -> str | None:
+        """What the user called the data set; None if the log stands alone or nobody named it."""
+        config = self.experiment.config
+        return config.data if "data" in config.model_fields_set else None
+
+    @property
     def splits(self) -> tuple[str, ...]:
         """Splits that a candidate must be known on."""
         used = (part.split for fold in self.folds for part in (fold.fit, fold.held_out))

@@ -94,6 +94,8 @@ class LogSource:
     """A file with production's scores."""
     test: Sequence[Path] = ()
     """Files with test interactions; else some are split off, unless validation files are given."""
+    data: str = ""
+    """What the user called the data set; empty if there is none, or it has no name."""
     brought: "Brought | None" = None
     """What another engine counted; then paths are the names of its tables."""
 
@@ -343,6 +345,7 @@ def _describe(
     return {
         "format": source.reader.name,
         "files": [path.name for path in files],
+        "data": source.data,
         "top_k": tally.top_k,
         "n_interactions": log.statistics["train"].n_interactions,
         "sessions": options.sessions,

@@ -269,10 +269,7 @@ def _check_counts(path: Path, split: str, statistics: ClickStatistics) -> None:
 
 def _check_dataset(path: Path, log: LogFile, dataset: Dataset) -> None:
     if log.fingerprint and dataset.fingerprint and log.fingerprint != dataset.fingerprint:
-        raise DataError(
-            f"{path}: the log was made on another data set than '{dataset.name}'; give the data "
-            "set that it was made with (--data)"
-        )
+        raise DataError(f"{path}: {_other_data(log.description.get('data', ''), dataset)}")
     for split, part in log.statistics.items():
         if not np.array_equal(part.offsets, dataset.part(split).offsets):
             raise DataError(f"{path}: its {split} lists are not those of '{dataset.name}'")
@@ -281,6 +278,21 @@ def _check_dataset(path: Path, log: LogFile, dataset: Dataset) -> None:
             f"{path}: has scores of {len(log.scores)} documents; "
             f"'{dataset.name}' has {dataset.n_documents}"
         )
+
+
+def _other_data(made_with: str, dataset: Dataset) -> str:
+    """That a log belongs to another data set, and which one, where the log says it."""
+    if not made_with:
+        return (
+            f"the log was made with another data set than '{dataset.name}'; give the data set "
+            "that it was made with (--data)"
+        )
+    if Path(made_with).stem == dataset.name:
+        return (
+            f"the log was made with another version of {made_with}; give that version with --data, "
+            "or ingest the log again"
+        )
+    return f"the log was made with the data set {made_with}; say --data {made_with}"
 
 
 def read_sessions(

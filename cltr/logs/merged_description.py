@@ -31,6 +31,7 @@ def describe(logs: Sequence[LogFile], parts: NewParts, top_k: int, varying: int)
     return {
         "format": " and ".join(dict.fromkeys(one["format"] for one in described)),
         "files": [name for one in described for name in one.get("files", ())],
+        **_same_data(described),
         "top_k": top_k,
         "sessions": False,
         "single_impressions": any(one.get("single_impressions") for one in described),
@@ -42,6 +43,12 @@ def describe(logs: Sequence[LogFile], parts: NewParts, top_k: int, varying: int)
         **_add_loggers(described),
         **({"exposure": COMPUTED} if all(one.get("exposure") for one in described) else {}),
     }
+
+
+def _same_data(described: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What all logs call their data set."""
+    names = {one.get("data", "") for one in described}
+    return {"data": names.pop()} if len(names) == 1 else {}
 
 
 def missing_tests(logs: Sequence[LogFile], names: Sequence[str]) -> list[str]:

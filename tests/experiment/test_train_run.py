@@ -332,7 +332,7 @@ def test_production_known_from_a_log_cannot_be_scored_elsewhere(tmp_path):
 def test_a_log_of_another_data_set_is_refused(tmp_path, monkeypatch):
     simulate_log.simulate(small.config(), out=tmp_path / "log.h5")
     monkeypatch.setattr("cltr.data.loading.load_dataset", lambda name: small.dataset(30))
-    with pytest.raises(DataError, match="the log was made on another data set"):
+    with pytest.raises(DataError, match="the log was made with"):
         train_run.train(small.config(log=str(tmp_path / "log.h5")), out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -472,7 +472,22 @@ def test_a_log_of_another_data_set(written):
     other = replace(DATA, fingerprint="another", name="other")
     with pytest.raises(DataError) as caught:
         open_log(written, other)
-    assert "the log was made on another data set than 'other'" in one_line(caught)
+    assert "the log was made with another data set than 'other'" in one_line(caught)
+
+
+@pytest.mark.parametrize(
+    ("made_with", "told"),
+    [
+        ("in/shop.h5", "the log was made with the data set in/shop.h5; say --data in/shop.h5"),
+        ("in/other.h5", "the log was made with another version of in/other.h5"),
+    ],
+)
+def test_a_log_names_its_data_set(path, made_with, told):
+    log = counts()
+    write_log(path, replace(log, description={**log.description, "data": made_with}))
+    with pytest.raises(DataError) as caught:
+        open_log(path, replace(DATA, fingerprint="another", name="other"))
+    assert told in one_line(caught)
 
 
 def test_a_log_of_other_lists(path):

@@ -126,9 +126,11 @@ def test_logs_on_one_data_set_are_added(tmp_path):
         for row in rows(((valid.document_ids[0],), ()), query=str(valid.query_ids[0]))
     ]
     log = tmp_path / "log.h5"
-    ingest_log(LogSource([write_csv(tmp_path / "log.csv", table)], LongReader()), log, dataset=data)
+    source = LogSource([write_csv(tmp_path / "log.csv", table)], LongReader(), data="shop.h5")
+    ingest_log(source, log, dataset=data)
     one = open_log(log, data)
     merged = merge_logs([replace(one, digests=None), one])
+    assert merged.description["data"] == "shop.h5"
     assert merged.description["notes"][-1] == UNKNOWN
     for split, counts in one.statistics.items():
         np.testing.assert_array_equal(

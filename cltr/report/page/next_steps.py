@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from cltr.data.loading import DEMO
+from cltr.experiment.run_log import OWN
 from cltr.report.page.facts import Facts
 from cltr.report.page.subject import Subject
 
@@ -60,14 +62,14 @@ def _canary(subject: Subject, facts: Facts) -> Iterator[Step]:
     yield (
         f"Serve the new ranking to {share} of the requests, log the outcome of every request "
         f"(arm, share, clicks) in a table such as {REQUESTS}, and ask again.",
-        _gate_command(subject, facts, canary=True),
+        _canary_command(subject, facts),
     )
 
 
 def _go_on(subject: Subject, facts: Facts) -> Iterator[Step]:
     yield (
         "Let the canary go on with this share, and ask again with more requests.",
-        _gate_command(subject, facts, canary=True),
+        _canary_command(subject, facts),
     )
 
 
@@ -88,25 +90,27 @@ def _decide(subject: Subject) -> Iterator[Step]:
     log = _log(subject)
     if subject.kind == "candidates" and log:
         first = subject.result["candidates"][0]["candidate"]
-        yield "Decide about one of them.", f"cltr gate {_word(first)} --log {_word(log)}"
+        yield "Decide about one of them.", _gate_command(subject, first)
     elif log:
-        yield "Decide about this ranker.", f"cltr gate {_word(subject.name)} --log {_word(log)}"
+        yield "Decide about this ranker.", _gate_command(subject, subject.name)
     else:
         yield (
             "Decide about this ranker by a log of production.",
-            f"cltr gate {_word(subject.name)} --log log.h5",
+            _gate_command(subject, subject.name),
         )
 
 
-def _gate_command(subject: Subject, facts: Facts, *, canary: bool) -> str:
-    log = _log(subject) or "log.h5"
-    words = ["cltr", "gate", subject.name, "--log", log]
-    data = subject.config.get("data")
-    if data and data not in ("demo", "log"):
+def _canary_command(subject: Subject, facts: Facts) -> str:
+    more = ("--max-loss", f"{facts.max_loss:g}", "--canary", REQUESTS)
+    return _gate_command(subject, subject.name, *more)
+
+
+def _gate_command(subject: Subject, candidate: str, *more: str) -> str:
+    words = ["cltr", "gate", candidate, "--log", _log(subject) or "log.h5"]
+    data = subject.judged.get("data") or subject.config.get("data")
+    if data and data not in (DEMO, OWN):
         words += ["--data", str(data)]
-    words += ["--max-loss", f"{facts.max_loss:g}"]
-    words += ["--canary", REQUESTS] if canary else []
-    return " ".join(map(_word, words))
+    return " ".join(map(_word, [*words, *more]))
 
 
 def _real_log() -> Iterator[Step]:
