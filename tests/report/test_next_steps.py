@@ -19,6 +19,10 @@ def test_a_gate_command_names_the_data_set_of_the_log(data, word):
     told = [command for _, command in next_steps(gate, CANARY)]
     end = "--max-loss 0.02 --canary requests.csv"
     assert told == [f"cltr gate cand.csv --log log.h5{word} {end}"]
+    run = {**JUDGED, "data": data, "run": "run"}
+    deploy = SimpleNamespace(decision="deploy", max_loss=0.02)
+    told = [command for _, command in next_steps(Subject("run", "run", run), deploy)]
+    assert told[0] == f"cltr gate run --log log.h5{word} --max-loss 0.02"
     several = {**JUDGED, "data": data, "candidates": [{"candidate": "cand.csv"}]}
     steps = next_steps(Subject("candidates", "e.json", several), SimpleNamespace(decision=None))
     assert steps == [("Decide about one of them.", f"cltr gate cand.csv --log log.h5{word}")]

@@ -44,7 +44,7 @@ def _deploy(subject: Subject, facts: Facts) -> Iterator[Step]:
     if subject.kind == "run":
         yield (
             "Ask the gate, whose bounds hold for any number of interactions.",
-            _gate_command(subject, facts, canary=False),
+            _gate_command(subject, subject.name, *_budget(facts)),
         )
     yield "Write the ranker for your search engine.", f"cltr export {_word(run)} --to onnx"
     yield (
@@ -101,8 +101,11 @@ def _decide(subject: Subject) -> Iterator[Step]:
 
 
 def _canary_command(subject: Subject, facts: Facts) -> str:
-    more = ("--max-loss", f"{facts.max_loss:g}", "--canary", REQUESTS)
-    return _gate_command(subject, subject.name, *more)
+    return _gate_command(subject, subject.name, *_budget(facts), "--canary", REQUESTS)
+
+
+def _budget(facts: Facts) -> tuple[str, str]:
+    return "--max-loss", f"{facts.max_loss:g}"
 
 
 def _gate_command(subject: Subject, candidate: str, *more: str) -> str:
