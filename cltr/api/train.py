@@ -68,8 +68,9 @@ def train(
             trust-bias without]
         users: simulated users. [the assumed click model]
         metric: metric to train for. [dcg]
-        top_k: number of displayed ranks, and of ranks that count in the metric. [5]
-        interactions: training interactions to simulate. [100000]
+        top_k: number of displayed ranks, and of ranks that count in the metric. [those of the log,
+            at most 10; 5 without a log]
+        interactions: training interactions to simulate, without a log. [100000]
         seed: seed of all random choices. [1]
         init: where training starts: ``production`` or ``random``. [production]
         exposure: how production's exposure is known: ``exact``, ``logged``, ``counted``. [auto]
@@ -93,6 +94,8 @@ def train(
         return _finished(resume, result, report=report)
     with _as_files(given, options, config, out) as (files, folder), run_progress(progress) as bars:
         chosen = configure(given | files, options, config)
+        if chosen.log and interactions is not None:
+            raise UsageError("-n: with a log no interactions are simulated; leave out -n")
         result = train_run.train(chosen, out=folder, progress=bars)
     return _finished(result["run"], result, report=report)
 

@@ -18,7 +18,8 @@ Examples:
   cltr evaluate runs/001-prpo-dr --gain exponential --empty skip
   cltr evaluate runs/001-prpo-dr --metric err --metric rbp
   cltr evaluate runs/001-prpo-dr --data other.h5 --json
-  cltr evaluate scores.parquet runs/001-prpo-dr --log log.h5""",
+  cltr evaluate scores.parquet runs/001-prpo-dr --log log.h5
+  cltr evaluate scores.parquet --log log.h5 --data data.h5""",
 )
 @click.argument("candidates", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(

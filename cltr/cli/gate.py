@@ -17,6 +17,7 @@ NOT_DEPLOYED = 3
     epilog="""\b
 Examples:
   cltr gate runs/001-prpo-dr --log log.h5
+  cltr gate scores.parquet --log log.h5 --data data.h5
   cltr gate scores.parquet --log log.h5 --max-loss 2% --confidence 0.95
   cltr gate candidate.run --log log.h5 --clicks all --json
   cltr gate scores.parquet --log log.h5 --canary requests.csv --tolerance 0.01

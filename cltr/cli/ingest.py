@@ -52,7 +52,15 @@ Examples:
   cltr ingest shop.clicks --emit-sql bigquery > count.sql
   cltr ingest counts.parquet --format counts --out log.h5
   cltr ingest clicks.parquet --feature-column 'bm25*' --data-out data.h5 --out log.h5
-  cltr ingest clicks.parquet --data data.h5 --production scores.parquet --out log.h5""",
+  cltr ingest clicks.parquet --data data.h5 --production scores.parquet --out log.h5
+
+\b
+Problems that --on knows: missing-values, bad-positions, no-first-position,
+  unknown-clicks, repeated-clicks, beyond-top-k, repeated-rows, conflicts,
+  repeated-documents, only-clicks, no-first-click, clicks-without-impression,
+  gaps, unreadable-times, outside-window, unknown-documents, test-queries,
+  unshown-documents, bad-propensities, varying-propensities,
+  shared-interactions, varying-scores, missing-scores.""",
 )
 @click.argument("paths", nargs=-1, required=True)
 @out_file(help="Log file to write (.h5).  [required]")
@@ -79,7 +87,8 @@ Examples:
     "session_column",
     multiple=True,
     metavar="NAME",
-    help="Column of the id of the interaction; repeat it if several columns together identify an "
+    help="Column of the id of the interaction: of one request, with the list that was shown for "
+    "it, not of a visit with several requests. Repeat it if several columns together identify an "
     "interaction. 'none' if each row is an impression of its own.",
 )
 @_columns
@@ -120,7 +129,8 @@ Examples:
     help="Number of the first position in the log.  [1]",
 )
 @assignments_option(
-    "Another option of the format; 'cltr plugins FORMAT' lists them. May be repeated.",
+    "Another option of the format, such as clicks-are=documents of the format list; 'cltr plugins "
+    "FORMAT' lists them. May be repeated.",
     metavar="KEY=VALUE",
 )
 @click.option("--top-k", type=Count(), help="Number of ranks to keep.  [all]")
@@ -174,7 +184,7 @@ Examples:
     multiple=True,
     metavar="PROBLEM=ACTION",
     help="What to do about a problem of the log: keep or drop what it concerns, or refuse the log; "
-    "such as gaps=drop or all=refuse. May be repeated.",
+    "such as gaps=drop or all=refuse. The problems are listed below. May be repeated.",
 )
 @click.option(
     "--sessions",

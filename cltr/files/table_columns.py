@@ -30,7 +30,7 @@ FURTHER = {
     "position": ("slot", "pos", "result_position", "display_position", "result_rank"),
     "click": ("is_click", "is_clicked", "was_clicked", "has_click"),
     "score": ("production_score", "model_score", "ranker_score", "ranking_score"),
-    "session": ("request_id", "search_request_id", "visit_id"),
+    "session": ("request", "request_id", "search_request_id", "visit_id"),
 }
 """Less common names, which count only where a table has none of the common ones."""
 MOST_NAMES = 20

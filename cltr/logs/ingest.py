@@ -45,7 +45,7 @@ from cltr.logs.portable.counts_reader import CountsReader
 from cltr.logs.portable.home import Asked, open_counts
 from cltr.logs.problems import Problems
 from cltr.logs.readers import LongReader
-from cltr.logs.score_files import create_scores, match_scores
+from cltr.logs.score_files import check_columns, create_scores, match_scores
 from cltr.logs.served_chances import offer_candidates, served_chances, served_scores
 from cltr.logs.splitting import FILE_PART, Split
 from cltr.logs.summaries import summarise
@@ -131,6 +131,8 @@ def ingest_log(
     files = source.files
     keep_inputs(out, [*files, source.production] if source.production else files)
     with workspace(out.parent, memory=options.memory) as connection, plain_errors(files):
+        if source.production is not None:  # said before the log is read, which may take long
+            check_columns(connection, source.production, named=_named(source.reader))
         tally = code(connection, source, options, progress)
         found = count(tally, source, dataset, name=out.stem)
         log = assemble(tally, source, dataset, found)

@@ -1,6 +1,7 @@
 """What may be wrong with a log from elsewhere, and what is done about it; nothing silently."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,6 +139,46 @@ def parse_actions(words: Iterable[str]) -> dict[str, str]:
     return chosen
 
 
+@dataclass(frozen=True)
+class _Refusal:
+    """A problem that is refused: what it is, what may be behind it, and what accepts it."""
+
+    told: str
+    hint: str
+    accept: str
+    """An option; empty if nothing would be left."""
+
+    @classmethod
+    def of(cls, name: str, count: int, of: int, place: str, hint: str) -> "_Refusal":
+        problem = PROBLEMS[name]
+        other = [word for word in problem.actions if word != REFUSE]
+        share = f" of {of:,}" if of else ""
+        such = f", such as {place}" if place else ""
+        told = f"{problem.what} ({count:,}{share} {problem.unit}{such})"
+        if count == of and other[0] == DROP and f"--on {name}=" not in hint:
+            return cls(told, hint or "these are all that there are, so the log cannot be used", "")
+        chosen = hint.partition(f"--on {name}=")[2].split() or other
+        return cls(told, hint, f"--on {name}={chosen[0]}")
+
+    def alone(self) -> str:
+        """The whole message, if nothing else is refused."""
+        if not self.accept or self.accept in self.hint:
+            return f"{self.told}; {self.hint}"
+        return f"{self.told}; " + (f"{self.hint}; or " if self.hint else "") + f"say {self.accept}"
+
+
+def _told_together(refused: Iterable[_Refusal]) -> str:
+    """Several refusals, and what accepts all of them."""
+    refused = list(refused)
+    told = [
+        f"({n}) {one.told}{'; ' * bool(one.hint)}{one.hint}" for n, one in enumerate(refused, 1)
+    ]
+    line = f"{len(refused)} problems: {'; '.join(told)}"
+    if not all(one.accept for one in refused):
+        return line
+    return f"{line}; to go on with all of them, say {' '.join(one.accept for one in refused)}"
+
+
 @dataclass
 class Problems:
     """The problems of one log, counted as they are found."""
@@ -147,6 +188,8 @@ class Problems:
     counts: dict[str, int] = field(default_factory=dict)
     totals: dict[str, int] = field(default_factory=dict)
     """Of how many a problem's count is a part, where that is known."""
+    _refused: "list[_Refusal] | None" = None
+    """What is refused, where refusals are gathered; None where the first one is raised."""
 
     def action(self, name: str) -> str:
         """What is to be done about a problem."""
@@ -163,6 +206,8 @@ class Problems:
     ) -> str:
         """Count a problem; returns what to do about it, or raises if it is to be refused.
 
+        Inside :meth:`together` nothing is raised, and what is refused returns ``refuse``.
+
         Args:
             name: of the problem.
             count: how many there are; none is no problem.
@@ -177,20 +222,29 @@ class Problems:
             self.totals[name] = self.totals.get(name, 0) + int(of)
         many = name not in self.actions and of > 0 and count > PROBLEMS[name].limit * of
         if self.action(name) == REFUSE or many:
-            raise DataError(self._refusal(name, count, of, example(), hint()))
+            refusal = _Refusal.of(name, count, of, example(), hint())
+            if self._refused is None:
+                raise DataError(f"{self.where}: {refusal.alone()}")
+            self._refused.append(refusal)
+            return REFUSE
         return self.action(name)
 
-    def _refusal(self, name: str, count: int, of: int, place: str, hint: str) -> str:
-        problem = PROBLEMS[name]
-        other = [word for word in problem.actions if word != REFUSE]
-        share = f" of {of:,}" if of else ""
-        such = f", such as {place}" if place else ""
-        told = f"{self.where}: {problem.what} ({count:,}{share} {problem.unit}{such}); "
-        if f"--on {name}=" in hint:
-            return told + hint
-        if count == of and other[0] == DROP:  # nothing would be left
-            return told + (hint or "these are all that there are, so the log cannot be used")
-        return told + (f"{hint}; or " if hint else "") + f"say --on {name}={other[0]}"
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Gather what is refused inside, and refuse it at the end, in one line."""
+        self._refused = []
+        refused: list[_Refusal] = []
+        try:
+            yield
+        except DataError:  # it may follow from what was refused before
+            if not self._refused:
+                raise
+        finally:
+            refused, self._refused = self._refused or [], None
+        if len(refused) == 1:
+            raise DataError(f"{self.where}: {refused[0].alone()}")
+        if refused:
+            raise DataError(f"{self.where}: {_told_together(refused)}")
 
     def table(self) -> list[dict[str, Any]]:
         """What was found, with what was done about it."""

@@ -54,9 +54,7 @@ def create_scores(
         else:
             table = select_files(connection, [path])
         columns = _ScoreFile(columns_of(connection, table), named, where=str(path))
-        ranked = ranks and not columns.known("score") and bool(columns.known("position"))
-        roles = ("query", "document", "position" if ranked else "score")
-        query, document, number = (quoted(columns.find(role) or "") for role in roles)
+        ranked, (query, document, number) = columns.chosen(ranks=ranks)
         # A bare cast would be left to duckdb's CSV reader, which refuses what is no number.
         score = f"try_cast(trim({number}::VARCHAR) AS DOUBLE)"
         connection.execute(
@@ -80,6 +78,16 @@ def create_scores(
     return ranked
 
 
+def check_columns(
+    connection: "Connection", path: Path, *, named: Mapping[str, str] | None = None
+) -> None:
+    """Refuse a table of scores whose columns are not clear, before its rows are read."""
+    with plain_errors([path]):
+        if not is_run(path):
+            types = columns_of(connection, select_files(connection, [path]))
+            _ScoreFile(types, named, where=str(path)).chosen(ranks=False)
+
+
 class _ScoreFile(TableColumns):
     """The columns of a file with scores."""
 
@@ -89,6 +97,12 @@ class _ScoreFile(TableColumns):
         given = {key: name for key, name in (named or {}).items() if name in types}
         super().__init__(types, ScoreColumns.model_validate(given), where=where, flags=False)
         self._named = named or {}
+
+    def chosen(self, *, ranks: bool) -> tuple[bool, list[str]]:
+        """Whether ranks stand for scores; and query, document and number, as SQL."""
+        ranked = ranks and not self.known("score") and bool(self.known("position"))
+        roles = ("query", "document", "position" if ranked else "score")
+        return ranked, [quoted(self.find(role) or "") for role in roles]
 
     def _advice(self, role: str, *, required: bool) -> str:
         given = self._named.get(f"{role}_column")

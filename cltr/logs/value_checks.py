@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from cltr.errors import DataError
-from cltr.logs.problems import FEW
+from cltr.logs.problems import FEW, REFUSE
 from cltr.logs.sql_expressions import CLICKED, CLICKS, UNKNOWN, click_state
 
 if TYPE_CHECKING:
@@ -55,11 +55,12 @@ def check_values(tally: "Tally", values: Values) -> None:
     if tally.checked:
         return
     tally.checked = True
-    _check_places(tally, values)
-    _check_clicks(tally, values)
-    tally.problems.found("beyond-top-k", values.beyond)
-    if "propensity" in tally.columns:
-        _check_propensities(tally)
+    with tally.problems.together():
+        _check_places(tally, values)
+        _check_clicks(tally, values)
+        tally.problems.found("beyond-top-k", values.beyond)
+        if "propensity" in tally.columns:
+            _check_propensities(tally)
 
 
 def _check_places(tally: "Tally", values: Values) -> None:
@@ -85,7 +86,7 @@ def _check_places(tally: "Tally", values: Values) -> None:
 
 def _check_clicks(tally: "Tally", values: Values) -> None:
     found = tally.problems.found
-    found(
+    unclear = found(
         "unknown-clicks",
         values.unclear,
         of=values.total,
@@ -94,6 +95,8 @@ def _check_clicks(tally: "Tally", values: Values) -> None:
     )
     many = f"state = {CLICKS}"
     found("repeated-clicks", values.repeated, example=lambda: _example(tally, many))
+    if unclear == REFUSE:  # what the others are cannot be told
+        return
     if values.taken >= _SOME and values.taken_clicks > (1 - FEW) * values.taken:
         found("only-clicks", values.taken_clicks, of=values.taken)
 
@@ -127,7 +130,7 @@ def _example(tally: "Tally", condition: str) -> str:
     if not found:
         return ""
     row, query, document = found
-    place = f"row {row}: " if row else ""
+    place = f"data row {row}: " if row else ""
     return f"{place}query {_short(query)}, document {_short(document)}"
 
 

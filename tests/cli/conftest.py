@@ -35,7 +35,9 @@ def train(cltr: Callable[..., Result]) -> Callable[..., dict[str, Any]]:
     """Train on little, with ``--json``; the result."""
 
     def run(*words: Any, reward: str = "ips") -> dict[str, Any]:
-        done = cltr("train", *small.FLAGS, "--reward", reward, *words, "--json")
+        logged = "--log" in words or "--config" in words
+        flags = small.FLAGS[2:] if logged else small.FLAGS
+        done = cltr("train", *flags, "--reward", reward, *words, "--json")
         assert done.exit_code == 0, done.stderr
         result: dict[str, Any] = json.loads(done.stdout)
         return result

@@ -5,7 +5,7 @@ import pytest
 from cltr.data.dataset_file import save_dataset
 from tests import small
 
-TRAIN = ["train", *small.FLAGS, "--reward", "ips"]
+TRAIN = ["train", *small.FLAGS[2:], "--reward", "ips"]
 
 
 # Words that there are not: exit 2.
@@ -85,6 +85,7 @@ def test_wrong_values(refused, words, line):
             "use --estimator plain --reward ips",
         ),
         (["--log", "log.h5", "--users", "pbm"], "with a log, leave them out"),
+        (["--log", "log.h5", "-n", "9"], "with a log no interactions are simulated; leave out -n"),
         (["--resume", "run", "--seed", "3"], "--resume takes all options from the run"),
     ],
 )

@@ -84,7 +84,7 @@ def test_another_format_and_its_options(cltr, here):
         (
             ["dirty.csv", "--on", "all=refuse"],
             1,
-            "(1 of 161 rows, such as row 161: query 'q', document miss",
+            "(1 of 161 rows, such as data row 161: query 'q', document miss",
         ),
         (["log.csv", "--out", "nowhere/log.h5"], 1, "there is no folder 'nowhere'"),
     ],

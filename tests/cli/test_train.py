@@ -123,7 +123,7 @@ def test_a_run_goes_on_after_an_interruption(train, cltr, monkeypatch):
 
 def test_a_log_is_trained_on(cltr, train, here):
     assert cltr("simulate", *small.FLAGS[:2], "--out", "log.h5").exit_code == 0
-    result = train("--log", "log.h5", "-n", "77")
+    result = train("--log", "log.h5")
     assert result["n_interactions"] == 2000
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from cltr import hookspecs
 from cltr.cli.common.help_page import help_page
-from cltr.files.table_columns import KNOWN
+from cltr.files.table_columns import FURTHER, KNOWN
+from cltr.logs.problems import PROBLEMS
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,4 +40,22 @@ def test_pages_name_every_column_that_is_known():
             role, names = line.split("|")[1:3]
             shown[role.split()[0]] = tuple(re.findall(r"`([^`]+)`", names))
         for role in wanted:
-            assert shown[role] == KNOWN[role], f"{name}: {role}"
+            assert shown[role] == (*KNOWN[role], *FURTHER.get(role, ())), f"{name}: {role}"
+
+
+def test_the_page_of_logs_names_every_problem():
+    """With what it is, what happens by default, and what --on can ask for."""
+    page = (ROOT / "docs" / "logs.md").read_text()
+    (table,) = re.findall(r"\| other actions \|\n\|[-|]+\n((?:\|.*\n)+)", page)
+    shown = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    assert [row[0] for row in shown] == [f"`{name}`" for name in PROBLEMS]
+    for (_, what, usual, others), problem in zip(shown, PROBLEMS.values(), strict=True):
+        many = f"; `refuse` if it is more than {problem.limit:.0%}".replace("%", " %")
+        assert what == problem.what
+        assert usual == f"`{problem.actions[0]}`{many if problem.limit < 1 else ''}"
+        assert others == ", ".join(f"`{action}`" for action in problem.actions[1:])
+
+
+def test_the_help_of_ingest_names_every_problem():
+    told = " ".join((ROOT / "docs" / "cli.md").read_text().split())
+    assert f"Problems that --on knows: {', '.join(PROBLEMS)}." in told

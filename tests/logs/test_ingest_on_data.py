@@ -133,7 +133,7 @@ def test_propensities_are_taken_as_they_are(tmp_path):
     )
     table[4]["p"] = 0.0
     plain_logs.write_jsonl(path, table)
-    with pytest.raises(DataError, match=r"propensities outside \(0, 1\].*such as row 5"):
+    with pytest.raises(DataError, match=r"propensities outside \(0, 1\].*such as data row 5"):
         ingest(path, reader=LongReader(propensity_column="p"))
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from cltr.errors import DataError, UsageError
+from cltr.logs.ingest import LogSource, ingest_log
 from cltr.logs.problems import PROBLEMS, parse_actions
 from cltr.logs.readers import LongReader
 from tests.logs.ingesting import MANY, found, ingest
@@ -23,11 +24,11 @@ def test_line_numbers(tmp_path):
     [
         (
             {"click": "perhaps"},
-            r"clicks that are neither yes nor no.*such as row 4: query 'q', doc",
+            r"clicks that are neither yes nor no.*such as data row 4: query 'q', doc",
         ),
         (
             {"position": "first"},
-            r"positions that are no whole number.*such as row 4.*say --on bad-",
+            r"positions that are no whole number.*such as data row 4.*say --on bad-",
         ),
         ({"position": "1.5"}, r"positions that are no whole number"),
         ({"position": "0"}, r"if the first position is 0, say --positions-from 0"),
@@ -42,6 +43,29 @@ def test_values_that_make_no_sense_are_refused_with_their_row(tmp_path, change, 
     table[3] |= change
     with pytest.raises(DataError, match=line):
         ingest(write_csv(tmp_path / "log.csv", table))
+
+
+def test_all_values_that_are_refused_are_named_at_once(tmp_path):
+    table = [dict(row) for row in MANY]
+    table[3]["position"], table[4]["click"] = "first", ""
+    path = write_csv(tmp_path / "log.csv", table)
+    with pytest.raises(DataError) as caught:
+        ingest(path)
+    line = str(caught.value)
+    assert line.startswith(f"{path}: 2 problems: (1) positions that are no whole number")
+    assert "; (2) clicks that are neither yes nor no" in line
+    words = ["--on bad-positions=drop", "--on unknown-clicks=keep"]
+    assert line.endswith(f"to go on with all of them, say {' '.join(words)}")
+    ingest(path, on=[word.removeprefix("--on ") for word in words])
+
+
+def test_a_table_of_scores_is_looked_at_before_the_log_is_read(tmp_path, monkeypatch):
+    path = write_csv(tmp_path / "log.csv", MANY)
+    scores = tmp_path / "scores.csv"
+    scores.write_text("query,document,bm25,age\nq,a,1,2\n")
+    monkeypatch.setattr("cltr.logs.ingest.code", lambda *given: pytest.fail("the log was read"))
+    with pytest.raises(DataError, match=r"scores\.csv: which column is the score"):
+        ingest_log(LogSource([path], LongReader(), production=scores), tmp_path / "out.h5")
 
 
 def test_positions_may_count_from_zero(tmp_path):

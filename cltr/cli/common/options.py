@@ -239,12 +239,15 @@ def warn_about_plugins() -> None:
         click.echo(f"Warning: {provider}: cltr has a command '{name}' of its own", err=True)
 
 
-def run_options(*, click_model: str, example: str) -> Callable[[Command], Command]:
+def run_options(
+    *, click_model: str, example: str, top_k: str = "5"
+) -> Callable[[Command], Command]:
     """What a run is composed of; only given flags reach the run file.
 
     Args:
         click_model: help of ``--click-model``.
         example: of ``-o`` that means something to the command.
+        top_k: what the number of ranks is by default.
     """
 
     def add(command: Command) -> Command:
@@ -266,6 +269,8 @@ def run_options(*, click_model: str, example: str) -> Callable[[Command], Comman
         )(command)
         for option in reversed(_RUN_OPTIONS):
             command = option(command)
+        ranks = f"Ranks that users see, and the cutoff of the metric.  [{top_k}]"
+        command = click.option("--top-k", type=Count(), help=ranks)(command)
         command = click.option("--click-model", metavar="NAME", help=click_model)(command)
         data = "Data set file from 'cltr data import'.  [demo: a small one in the package]"
         return click.option("--data", metavar="FILE", help=data)(command)
@@ -280,9 +285,6 @@ _RUN_OPTIONS = (
         help="Without a log: how simulated users click, a click model.  [that of --click-model]",
     ),
     click.option("--scorer", metavar="NAME", help="Kind of model that scores documents.  [mlp]"),
-    click.option(
-        "--top-k", type=Count(), help="Ranks that users see, and the cutoff of the metric.  [5]"
-    ),
     click.option(
         "-n",
         "--interactions",
