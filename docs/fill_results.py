@@ -1,9 +1,9 @@
 """Write the tables of the pages from the files of results: python docs/fill_results.py.
 
 ``safety.md`` from safety.csv, ``training.md`` from training.csv, ``variance.md`` from variance.csv,
-``benchmarks.md`` and ``performance.md`` from benchmarks.json. Each page names the command that
-measures its file. Numbers in the sentences of ``performance.md`` come from the same rows and
-stand between ``<!-- number NAME -->`` and ``<!-- end -->``.
+``benchmarks.md`` and ``performance.md`` from benchmarks.json, ``scale.md`` from scaling.json. Each
+page names the command that measures its file. Numbers in the sentences of ``performance.md`` come
+from the same rows and stand between ``<!-- number NAME -->`` and ``<!-- end -->``.
 ``--benchmarks`` first takes over what the last ``make bench`` left in .benchmarks.
 """
 
@@ -36,13 +36,15 @@ def tables() -> dict[tuple[str, str], str]:
     tradeoff, training = (
         _module(f"examples/{name}.py") for name in ("safety_tradeoff", "training_table")
     )
-    variance = _module("tests/benchmarks/variance.py")
+    variance, scaling = (_module(f"tests/benchmarks/{name}.py") for name in ("variance", "scaling"))
     found = {
         ("safety.md", "tradeoff"): tradeoff.table(tradeoff.read(DOCS / "safety.csv")),
         ("variance.md", "variance"): variance.table(variance.read_rows()),
     }
     found["training.md", "training"] = training.table(training.read(DOCS / "training.csv"))
     found["benchmarks.md", "benchmarks"] = benchmarks()
+    measured = json.loads((DOCS / "scaling.json").read_text(encoding="utf-8"))
+    found["scale.md", "scaling"] = scaling.table(measured)
     found["performance.md", "highlights"] = benchmarks(HIGHLIGHTS)
     return found
 

@@ -35,14 +35,14 @@ class Highest(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.before, self.bytes, self._stop = own_memory(), 0.0, threading.Event()
+        self.before, self.bytes, self._ended = own_memory(), 0.0, threading.Event()
 
     def run(self) -> None:
-        while not self._stop.wait(0.01):
+        while not self._ended.wait(0.01):
             self.bytes = max(self.bytes, own_memory() - self.before)
 
     def end(self) -> float:
-        self._stop.set()
+        self._ended.set()
         self.join()
         return self.bytes
 
@@ -57,7 +57,7 @@ def statistics(part: Dataset, rng: np.random.Generator) -> ClickStatistics:
 
 def write(folder: Path, queries: int) -> None:
     """The data set and its log."""
-    write_data(Size(queries, DOCUMENTS, FEATURES), folder / "data", valid=queries // 10)
+    write_data(Size(queries, DOCUMENTS, FEATURES), folder / "data", held=queries // 10)
     data, rng = open_dataset(folder / "data"), np.random.default_rng(0)
     parts = {split: statistics(data.part(split), rng) for split in ("train", "valid")}
     scores = -data.lists.places.astype(np.float64)

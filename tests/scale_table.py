@@ -88,8 +88,8 @@ class Size:
         }
 
 
-def write_data(size: Size, path: Path, *, valid: int = 0) -> None:
-    """Random features in two shards; some of the queries are for validation."""
+def write_data(size: Size, path: Path, *, held: int = 0) -> None:
+    """Random features in two shards; so many queries are for validation, and for testing."""
     rng = np.random.default_rng(0)
     n = size.queries * size.documents
     made = Dataset(
@@ -99,9 +99,9 @@ def write_data(size: Size, path: Path, *, valid: int = 0) -> None:
         np.arange(size.queries).astype(str),
         np.arange(n).astype(f"U{ID_WIDTH}"),
         {
-            "train": (0, size.queries - valid),
-            "valid": (size.queries - valid, size.queries),
-            "test": (size.queries,) * 2,
+            "train": (0, size.queries - 2 * held),
+            "valid": (size.queries - 2 * held, size.queries - held),
+            "test": (size.queries - held, size.queries),
         },
     )
     write_shards(made, path, n_shards=2)

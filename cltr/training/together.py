@@ -154,7 +154,7 @@ class Together(Processes):
 
         own = 0
         for array in arrays:
-            own = zlib.crc32(np.ascontiguousarray(array).tobytes(), own)
+            own = zlib.crc32(np.ascontiguousarray(array), own)  # type: ignore[arg-type]
         held = torch.tensor([own])
         all_of_them = [torch.zeros_like(held) for _ in range(self.count)]
         with _lost():
