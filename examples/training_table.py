@@ -75,16 +75,16 @@ def row(data: str, ranker: str, values: dict[str, list[float]]) -> str:
     half = quantile * gained.std(ddof=1) / np.sqrt(n) if n > 1 else float("nan")
     closed = f"{gained.mean() / gap:.0%}" if gap > 0 else "-"
     return (
-        f"| {data} | {ranker} | {found['production'].mean():.4f} | {found['policy'].mean():.4f} "
-        f"| {found['skyline'].mean():.4f} | {closed} "
+        f"| {data} | {ranker} | {n} | {found['production'].mean():.4f} "
+        f"| {found['policy'].mean():.4f} | {found['skyline'].mean():.4f} | {closed} "
         f"| {gained.mean():+.4f} [{gained.mean() - half:+.4f}, {gained.mean() + half:+.4f}] |"
     )
 
 
 def table(found: dict[str, Found]) -> str:
     """All lines, by data set and ranker."""
-    heads = "| data | ranker | production | policy | trained on labels | gap closed "
-    lines = [heads + "| gained, 95 % interval |", "|---|---|---|---|---|---|---|"]
+    heads = "| data | ranker | seeds | production | policy | trained on labels | gap closed "
+    lines = [heads + "| gained, 95 % interval |", "|---|---|---|---|---|---|---|---|"]
     lines += [
         row(data, ranker, values)
         for data, rankers in found.items()
