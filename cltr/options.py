@@ -93,7 +93,8 @@ def read_share(given: Any) -> float:
     except ValueError as error:
         raise ValueError("it is not a number such as 0.02 or 2%") from error
     if not 0.0 <= share <= 1.0:
-        raise ValueError("it does not lie between 0 and 1 (0% and 100%)")
+        meant = f"; for {text}% say {text}% or {share / 100:g}" if 1.0 < share <= 100.0 else ""
+        raise ValueError(f"it does not lie between 0 and 1 (0% and 100%){meant}")
     return share
 
 

@@ -11,7 +11,7 @@ A table need not fit the lists of the log. What does not fit is counted, and one
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from cltr.policies import Deterministic, PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
 from cltr.types import Dataset, Floats, Integers, Lists
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
 
 Serve: TypeAlias = Literal["sorted", "sampled"]
 """Rankings sorted by score, or drawn by Plackett-Luce with the scores as logits."""
@@ -50,6 +53,8 @@ class ScoreReport:
     """Documents whose score another document of their query has too."""
     n_documents: int
     n_queries: int
+    guessed: str = ""
+    """The column of the scores, where it is the only one with numbers and has another name."""
 
     def sentences(self) -> list[str]:
         """What did not fit, and what was done about it."""
@@ -68,10 +73,12 @@ class ScoreReport:
             ),
             f"{self.tied_documents:,} documents share their score with another one of their "
             "query; sorted, they stand in production's order": self.tied_documents,
+            f"The scores are those of the column '{self.guessed}', the only other one with "
+            "numbers": len(self.guessed),
         }
         return [f"{sentence}." for sentence, number in told.items() if number]
 
-    def plain(self) -> dict[str, int]:
+    def plain(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
 
@@ -101,7 +108,7 @@ def read_candidate(path: Path, dataset: Dataset) -> GivenScores:
         dataset: the lists of the log.
     """
     with workspace() as connection:
-        ranked = create_scores(connection, path, ranks=True)
+        taken = create_scores(connection, path, ranks=True)
         scores = scores_given(connection, dataset)
         with listed_documents(connection, dataset):
             known = "SELECT DISTINCT query FROM given"
@@ -109,11 +116,8 @@ def read_candidate(path: Path, dataset: Dataset) -> GivenScores:
                 f"SELECT count(*), count_if(query IN ({known})), "
                 f"count(DISTINCT query) FILTER (query NOT IN ({known})) FROM production"
             ).fetchall()[0]
-    if np.isnan(scores).all():
-        raise DataError(
-            f"{path}: none of its {rows:,} rows is a query and document of the log; expected the "
-            "query and document ids that were ingested"
-        )
+            if np.isnan(scores).all():
+                raise DataError(f"{path}: {_nothing_known(connection, rows)}")
     given = ~np.isnan(scores)
     in_query = dataset.lists.sum(given.astype(np.float64)) > 0
     missing = ~given & np.repeat(in_query, dataset.lists.lengths)
@@ -127,8 +131,29 @@ def read_candidate(path: Path, dataset: Dataset) -> GivenScores:
         tied_documents=_tied(scores, dataset.lists),
         n_documents=dataset.n_documents,
         n_queries=dataset.n_queries,
+        guessed=taken.guessed,
     )
-    return GivenScores(scores, ranked, report)
+    return GivenScores(scores, taken.ranked, report)
+
+
+def _nothing_known(connection: "Connection", rows: int) -> str:
+    """That a table has no row of the log, with a row of each side, and what may be behind it."""
+    sides = (
+        connection.execute(f"SELECT query, document FROM {table} LIMIT 1").fetchall()[0]
+        for table in ("production", "given")
+    )
+    mine, logged = (f"query '{query}' and document '{document}'" for query, document in sides)
+    swapped = connection.execute(
+        "SELECT count(*) FROM production JOIN given ON production.query = given.document "
+        "AND production.document = given.query"
+    ).fetchall()[0][0]
+    why = "expected the query and document ids that were ingested"
+    if swapped:
+        why = "query and document look swapped"
+    return (
+        f"none of its {rows:,} rows is a query and document of the log; it has {mine}, the log has "
+        f"{logged}; {why}"
+    )
 
 
 def _tied(scores: Floats, lists: Lists) -> int:

@@ -60,6 +60,8 @@ class RunFolder:
         """An existing run."""
         if not path.exists():
             raise CltrError(f"{path}: no such folder; give a run folder that 'cltr train' wrote")
+        if path.is_file():
+            raise CltrError(f"{path}: is a file; give a run folder that 'cltr train' wrote")
         if not (path / "run.toml").is_file():
             raise CltrError(f"{path}: not a run folder: it has no run.toml")
         return cls(path)

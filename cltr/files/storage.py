@@ -223,11 +223,22 @@ def _why_not_read(path: Path, message: str) -> str:
     return f"cannot be read: {' '.join(message.split())}"
 
 
+_KINDS = {
+    "cltr-dataset": ("a data set", "cltr data import"),
+    "cltr-log": ("a log", "cltr ingest"),
+    "cltr-click-model": ("a click model", "cltr fit"),
+}
+"""What a file is, by its format, and the command that writes such files."""
+
+
 def _check_format(path: Path, file: h5py.File, *, format: str, version: int) -> None:
     found = attribute(file, "format", str, default="", path=path)
     if found != format:
-        what = f"a {found} file" if found else "an HDF5 file of another program"
-        raise DataError(f"{path}: is {what}; expected {format}")
+        what = _KINDS.get(
+            found, (f"a {found} file" if found else "an HDF5 file of another program",)
+        )[0]
+        wanted, maker = _KINDS.get(format, (f"a {format} file", "cltr"))
+        raise DataError(f"{path}: is {what}, not {wanted}; give a file that '{maker}' wrote")
     newer = attribute(file, "version", int, path=path)
     if newer > version:
         raise DataError(

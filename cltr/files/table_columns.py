@@ -65,7 +65,7 @@ class TableColumns:
             return None
         if given:
             return self.named(given, flag)
-        found = self.known(role) or self._with_name(FURTHER.get(role, ()))
+        found = self.named_like(role)
         if len(found) == 1:
             return found[0]
         raise DataError(
@@ -94,6 +94,10 @@ class TableColumns:
     def known(self, role: str) -> list[str]:
         """Columns with a common name for a role."""
         return self._with_name(KNOWN.get(role, ()))
+
+    def named_like(self, role: str) -> list[str]:
+        """Columns with a common name for a role; if there is none, those with a less common one."""
+        return self.known(role) or self._with_name(FURTHER.get(role, ()))
 
     def _with_name(self, names: Collection[str]) -> list[str]:
         return [name for name in self.types if name.lower() in names]

@@ -1,9 +1,9 @@
 """Production's scores from a file: a row for each query and document, or a TREC run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 
+MANY = 2
+"""Columns with numbers, none of them called score, that features may be."""
+LOOKED_AT = 1000
+"""Rows that tell which columns have numbers: those of text files have no type."""
+
+
 class ScoreColumns(Options):
     """Names of columns; those that are not given are found by their common names."""
 
@@ -28,24 +34,33 @@ class ScoreColumns(Options):
     position_column: str = Field("", description="its rank, from 1.")
 
 
+class Taken(NamedTuple):
+    """What the scores of a table were taken from."""
+
+    ranked: bool
+    """Ranks; the score is minus the rank."""
+    guessed: str = ""
+    """The only column with numbers that was left, where none is called score."""
+
+
 def create_scores(
     connection: "Connection",
     path: Path,
     *,
     ranks: bool = False,
     named: Mapping[str, str] | None = None,
-) -> bool:
+) -> Taken:
     """A table ``production`` with ``query``, ``document`` and ``score`` from a file.
 
     Args:
         connection: where the table is made.
         path: the file.
-        ranks: whether ranks will do where there are no scores; the score is then minus the rank.
+        ranks: whether ranks, or the only column with numbers, will do where there are no scores.
         named: names that the user gave to columns of the data or the log, such as
             ``document_column``; a column of the file that has such a name is taken for it.
 
     Returns:
-        Whether the scores were made of ranks.
+        What the scores were taken from.
     """
     with plain_errors([path]):
         if is_run(path):
@@ -53,8 +68,9 @@ def create_scores(
             table = "SELECT * FROM trec_run"
         else:
             table = select_files(connection, [path])
-        columns = _ScoreFile(columns_of(connection, table), named, where=str(path))
-        ranked, (query, document, number) = columns.chosen(ranks=ranks)
+        columns = _ScoreFile(connection, table, named, where=str(path))
+        taken, (query, document, number) = columns.chosen(ranks=ranks)
+        ranked = taken.ranked
         # A bare cast would be left to duckdb's CSV reader, which refuses what is no number.
         score = f"try_cast(trim({number}::VARCHAR) AS DOUBLE)"
         connection.execute(
@@ -64,6 +80,8 @@ def create_scores(
             f"{'-' if ranked else ''}max({score}) AS other, "
             f"count_if(isfinite({score}) IS NOT true) AS bad FROM ({table}) GROUP BY ALL"
         )
+        if not connection.execute("SELECT count(*) FROM production").fetchall()[0][0]:
+            raise DataError(f"{path}: has no rows")
         what = "rank" if ranked else "score"
         for condition, wrong_with in (
             ("bad > 0", f"a {what} that is no finite number"),
@@ -75,7 +93,7 @@ def create_scores(
             if wrong:
                 place = f"query '{wrong[0]}', document '{wrong[1]}'"
                 raise DataError(f"{path}: {place} has {wrong_with}")
-    return ranked
+    return taken
 
 
 def check_columns(
@@ -84,25 +102,66 @@ def check_columns(
     """Refuse a table of scores whose columns are not clear, before its rows are read."""
     with plain_errors([path]):
         if not is_run(path):
-            types = columns_of(connection, select_files(connection, [path]))
-            _ScoreFile(types, named, where=str(path)).chosen(ranks=False)
+            table = select_files(connection, [path])
+            _ScoreFile(connection, table, named, where=str(path)).chosen(ranks=False)
 
 
 class _ScoreFile(TableColumns):
     """The columns of a file with scores."""
 
     def __init__(
-        self, types: Mapping[str, str], named: Mapping[str, str] | None, *, where: str
+        self,
+        connection: "Connection",
+        table: str,
+        named: Mapping[str, str] | None,
+        *,
+        where: str,
     ) -> None:
+        types = columns_of(connection, table)
         given = {key: name for key, name in (named or {}).items() if name in types}
         super().__init__(types, ScoreColumns.model_validate(given), where=where, flags=False)
         self._named = named or {}
+        self._connection, self._table = connection, table
 
-    def chosen(self, *, ranks: bool) -> tuple[bool, list[str]]:
-        """Whether ranks stand for scores; and query, document and number, as SQL."""
-        ranked = ranks and not self.known("score") and bool(self.known("position"))
-        roles = ("query", "document", "position" if ranked else "score")
-        return ranked, [quoted(self.find(role) or "") for role in roles]
+    def chosen(self, *, ranks: bool) -> tuple[Taken, list[str]]:
+        """What the scores are taken from; and query, document and number, as SQL."""
+        clicks = self.named_like("click")
+        if ranks and clicks and self.named_like("position") and not self.named_like("score"):
+            raise DataError(
+                f"{self._where}: looks like a click log: it has the column '{clicks[0]}'; expected "
+                "a table with query, document and score"
+            )
+        ids = [self.find(role) or "" for role in ("query", "document")]
+        if ranks and not self.known("score") and self.known("position"):
+            return Taken(ranked=True), [
+                quoted(name) for name in (*ids, self.find("position") or "")
+            ]
+        if ranks and not self.named_like("score"):
+            numbers = self._numbers(ids)
+            if len(numbers) == 1:
+                return Taken(False, numbers[0]), [quoted(name) for name in (*ids, numbers[0])]
+        return Taken(ranked=False), [quoted(name) for name in (*ids, self.find("score") or "")]
+
+    def _numbers(self, ids: Collection[str]) -> list[str]:
+        """Columns beside the ids in which every value of the first rows is a number."""
+        others = [name for name in self.types if name not in ids]
+        if not others:
+            return []
+        told = (
+            f"coalesce(bool_and(try_cast(trim({quoted(name)}::VARCHAR) AS DOUBLE) IS NOT NULL), "
+            "false)"
+            for name in others
+        )
+        rows = f"(SELECT * FROM ({self._table}) LIMIT {LOOKED_AT})"
+        found = self._connection.execute(f"SELECT {', '.join(told)} FROM {rows}").fetchall()
+        return [name for name, number in zip(others, found[0], strict=True) if number]
+
+    def _unclear(self, role: str, found: list[str]) -> str:
+        told = super()._unclear(role, found)
+        ids = [name for role in ("query", "document") for name in self.named_like(role)]
+        if role != "score" or found or len(numbers := self._numbers(ids)) < MANY:
+            return told
+        return f"{told}; {len(numbers)} columns have numbers, as in a table of features"
 
     def _advice(self, role: str, *, required: bool) -> str:
         given = self._named.get(f"{role}_column")

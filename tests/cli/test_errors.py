@@ -183,8 +183,16 @@ def test_files_of_another_kind(refused, cltr, here):
     cltr("simulate", "-n", "500", "--out", "log.h5")
     (here / "text.h5").write_text("not HDF5 at all\n" * 99)
     for word, name, line in [
-        ("--log", "data.h5", "data.h5: is a cltr-dataset file; expected cltr-log"),
-        ("--data", "log.h5", "log.h5: is a cltr-log file; expected cltr-dataset"),
+        (
+            "--log",
+            "data.h5",
+            "data.h5: is a data set, not a log; give a file that 'cltr ingest' wrote",
+        ),
+        (
+            "--data",
+            "log.h5",
+            "log.h5: is a log, not a data set; give a file that 'cltr data import' wrote",
+        ),
         ("--data", "text.h5", "text.h5: is not an HDF5 file"),
         ("--log", "text.h5", "text.h5: is not an HDF5 file"),
     ]:

@@ -64,6 +64,9 @@ def test_no_run_no_verdict(refused, here):
     assert refused("evaluate", "none", code=1) == line
     (here / "empty").mkdir()
     assert refused("evaluate", "empty", code=1) == "empty: not a run folder: it has no run.toml"
+    (here / "table.csv").write_text("query,document,score\n")
+    line = refused("export", "table.csv", "--to", "json", code=1)
+    assert line == "table.csv: is a file; give a run folder that 'cltr train' wrote"
 
 
 def test_a_table_needs_a_log(refused, here):

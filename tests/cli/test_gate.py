@@ -125,6 +125,11 @@ def test_counts_alone_will_do(cltr, here, scores):
         ),
         (["gate", "production", *JUDGING, "--max-loss", "much"], 2, "Invalid value"),
         (["gate", "production", "--confidence", "95"], 2, "between 0.5 and 1; for 95 % say 0.95"),
+        (
+            ["gate", "production", "--max-loss", "2"],
+            2,
+            "0 and 1 (0% and 100%); for 2% say 2% or 0.02",
+        ),
         (["gate", "production", "--confidence", "0.2"], 2, "'0.2' does not lie between 0.5 and 1"),
         (["gate", "production", "--confidence", "high"], 2, "is not a number such as 0.95"),
     ],

@@ -46,7 +46,8 @@ def test_the_verdict_on_the_page_is_that_of_the_run(run):
     [
         ("none", None, "no such run, study or result file"),
         ("a.json", "[1", "cannot be read as JSON"),
-        ("a.json", "[1]", "expected a JSON object"),
+        ("a.csv", "query,score\n", "give a run folder, or a file that 'cltr gate'"),
+        ("a.json", "[1]", "is not a result, which is a JSON object"),
         ("a.json", '{"a": 1}', "is not a result"),
     ],
 )

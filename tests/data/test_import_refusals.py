@@ -121,7 +121,7 @@ def _set(name, values):
 
 
 FOREIGN = {
-    "another format": (lambda f: f.attrs.modify("format", "cltr-log"), "is a cltr-log file"),
+    "another format": (lambda f: f.attrs.modify("format", "cltr-log"), "is a log, not a data set"),
     "member missing": (lambda f: f.__delitem__("labels"), "'labels' is missing"),
     "member too many": (lambda f: f.create_dataset("x", data=[1]), "'x' does not belong"),
     "wrong type": (_set("labels", np.zeros(105, int)), "'labels' has type int64"),

@@ -127,7 +127,23 @@ def test_production_as_a_candidate_changes_nothing():
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ([{"query": "no", "document": "such", "score": 1}], "none of its 1 rows"),
+        (
+            [{"query": "no", "document": "such", "score": 1}],
+            "none of its 1 rows .* it has query 'no' and document 'such', the log has query .*; "
+            "expected the query and document ids that were ingested",
+        ),
+        (
+            [{"query": str(DATA.document_ids[0]), "document": str(DATA.query_ids[0]), "score": 1}],
+            "none of its 1 rows .*; query and document look swapped",
+        ),
+        (
+            [{"query": "0", "document": "d", "position": 1, "click": 0}],
+            "looks like a click log: it has the column 'click'",
+        ),
+        (
+            [{"query": "0", "document": "d", "bm25": 1.5, "age": 3}],
+            "which column is the score.*2 columns have numbers, as in a table of features",
+        ),
         ([{"query": "0", "document": "d", "score": "much"}], "a score that is no finite number"),
         (
             [{"query": "0", "document": "d", "score": s} for s in (1, 2)],
@@ -142,3 +158,24 @@ def test_production_as_a_candidate_changes_nothing():
 def test_tables_that_cannot_be_used(tmp_path, table, words):
     with pytest.raises(DataError, match=words):
         read_candidate(write(tmp_path / "s.jsonl", table), DATA)
+
+
+def test_a_table_without_rows(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("query,document,score\n")
+    with pytest.raises(DataError, match=r"s\.csv: has no rows"):
+        read_candidate(path, DATA)
+
+
+def test_the_only_column_with_numbers_is_the_score_and_is_named(tmp_path):
+    lines = [
+        f"{query},{document},shop,{place}"
+        for place, (query, document) in enumerate(
+            zip(DATA.query_ids[DATA.lists.owners], DATA.document_ids, strict=True)
+        )
+    ]
+    path = tmp_path / "s.csv"
+    path.write_text("\n".join(["query,document,source,bm25", *lines]) + "\n")
+    given = read_candidate(path, DATA)
+    assert not given.ranked and np.array_equal(given.scores, np.arange(DATA.n_documents))
+    assert "The scores are those of the column 'bm25'" in " ".join(given.report.sentences())

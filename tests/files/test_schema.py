@@ -33,7 +33,7 @@ def _link(file, link):
 
 FOREIGN = {
     "another program": (lambda f: f.attrs.__delitem__("format"), "HDF5 file of another program"),
-    "another format": (lambda f: f.attrs.modify("format", "log"), "is a log file; expected test"),
+    "another format": (lambda f: f.attrs.modify("format", "log"), "is a log file, not a test file"),
     "a number as format": (lambda f: f.attrs.create("format", 3), "attribute 'format' is 3; exp"),
     "a newer version": (lambda f: f.attrs.modify("version", 9), "version 9 of test, newer than 1"),
     "not complete": (lambda f: f.attrs.__delitem__("complete"), "was not written to its end"),

@@ -356,7 +356,10 @@ def test_an_hdf5_file_of_another_format(path):
         file["features"] = np.zeros(3)
     with pytest.raises(DataError) as caught:
         open_log(path)
-    assert one_line(caught) == f"{path}: is a cltr-dataset file; expected cltr-log"
+    assert (
+        one_line(caught)
+        == f"{path}: is a data set, not a log; give a file that 'cltr ingest' wrote"
+    )
 
 
 @pytest.mark.parametrize(

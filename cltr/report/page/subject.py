@@ -16,6 +16,7 @@ SUMMARY = "summary.json"
 """The file of a study."""
 PAGE = "report.html"
 """The page of a run or a study, in its folder."""
+EXPECTED = "give a run folder, or a file that 'cltr gate' or 'cltr evaluate' wrote with --out"
 MOST_BYTES = 50_000_000
 """A result is far smaller."""
 
@@ -98,10 +99,7 @@ def _saved(path: Path) -> Subject:
             if kind == "canary":
                 changes, name = result["gate"].pop("changes", None), result["gate"]["candidate"]
             return Subject(kind, str(name), result, changes)
-    raise DataError(
-        f"{path}: is not a result; give a run folder, or a file that 'cltr gate' or "
-        "'cltr evaluate' wrote with --out"
-    )
+    raise DataError(f"{path}: is not a result; {EXPECTED}")
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -110,9 +108,9 @@ def _read(path: Path) -> dict[str, Any]:
             raise DataError(f"{path}: is larger than any result")
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: cannot be read as JSON: {error}") from error
+        raise DataError(f"{path}: cannot be read as JSON ({error}); {EXPECTED}") from error
     if not isinstance(found, dict):
-        raise DataError(f"{path}: is not a result: expected a JSON object")
+        raise DataError(f"{path}: is not a result, which is a JSON object; {EXPECTED}")
     return found
 
 
