@@ -45,7 +45,7 @@ class Sizes:
     """How much work there is."""
 
     rows: int = 1_000_000
-    seeds: int = 4
+    seeds: int = 16
     queries: int = 1600
     epochs: int = 4
 
