@@ -192,7 +192,8 @@ def table(found: dict[str, Any]) -> str:
         start = "" if row["start"] is None else _shown(row["start"])
         times = [_shown(one), _shown(two), f"{one / two:.2f}", start]
         rows.append([row["engine"], row["work"], *times, f"{row['load']:.1f}"])
-    machine = f"Measured on: {found['machine']}; the fastest of {found['turns']} turns of each."
+    turns = "measured once" if found["turns"] == 1 else f"the fastest of {found['turns']} turns"
+    machine = f"Measured on: {found['machine']}; {turns}."
     return "\n".join([machine, "", *("| " + " | ".join(cells) + " |" for cells in rows)])
 
 
