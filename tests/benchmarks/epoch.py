@@ -35,6 +35,7 @@ def main() -> None:
     arguments = parser.parse_args()
     small = Problem(queries=64)
     small.train(arguments.ranker)()  # compiles
+    small.scorer_alone()()  # imports torch's compiler
     problem = Problem(queries=arguments.queries)
     epoch, alone = problem.train(arguments.ranker), problem.scorer_alone()
     ours, bare = spent(epoch), spent(alone)
