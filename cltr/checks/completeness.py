@@ -7,6 +7,7 @@ import numpy as np
 
 from cltr.checks.evidence import SMALL_SHARE, Evidence
 from cltr.checks.findings import Finding, Level, for_all, for_estimates
+from cltr.logs.problems import DONE
 
 FEW_CLICKS = 100
 """Fewer leave a relative error of more than 10 %, whatever the estimator."""
@@ -52,7 +53,7 @@ def non_clicks(evidence: Evidence) -> Iterator[Finding]:
         "impressions-without-click",
         for_all(level),
         round(1 - share, 4),
-        f"{share:.1%} of the impressions were clicked"
+        f"{1 - share:.1%} of the impressions have no click"
         if level != "fatal"
         else f"{share:.1%} of the rows are clicks: documents that were shown and not clicked are "
         "missing",
@@ -127,7 +128,7 @@ def problems(evidence: Evidence) -> Iterator[Finding]:
             row["problem"],
             for_all(level),
             row["count"],
-            f"{row['count']:,} {row['unit']} ({share:.1%}): {row['what']} ({row['action']})",
+            f"{row['count']:,} {row['unit']} ({share:.1%}): {row['what']} ({DONE[row['action']]})",
             "found when the log was ingested",
             (
                 f"look at these rows; cltr ingest --on {row['problem']}=... decides what is done "

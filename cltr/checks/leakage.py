@@ -33,6 +33,8 @@ def _leakage(evidence: Evidence) -> Iterator[Finding]:
             if few
             else "for new queries give features and a data set with splits by query (--data)",
         )
+    users = evidence.interactions.get("users", {})
+    both, tested = users.get("in_both_splits"), users.get("in_test_too")
     times = evidence.interactions.get("time", {})
     if {"train", "valid"} <= set(times):
         overlapping = times["valid"][0] <= times["train"][1]
@@ -51,10 +53,8 @@ def _leakage(evidence: Evidence) -> Iterator[Finding]:
             "what is popular on one day then helps in training and in validation, but not later"
             if overlapping or mixed
             else "a ranker serves future users",
-            "ingest with --split-by time" if overlapping or mixed else "",
+            _split_by_time(shared_users=bool(both or tested)) if overlapping or mixed else "",
         )
-    users = evidence.interactions.get("users", {})
-    both, tested = users.get("in_both_splits"), users.get("in_test_too")
     if both or tested:
         yield Finding(
             "shared-users",
@@ -65,3 +65,13 @@ def _leakage(evidence: Evidence) -> Iterator[Finding]:
             "training has seen what these users like, so validation is too optimistic",
             "ingest with --split-by user",
         )
+
+
+def _split_by_time(*, shared_users: bool) -> str:
+    """A log is split by time or by user, and the bounds of the gate rely on users."""
+    if not shared_users:
+        return "ingest with --split-by time"
+    return (
+        "split by user first, as shared-users says; --split-by time in its place only if days "
+        "differ much (drift)"
+    )

@@ -13,6 +13,7 @@ from cltr.checks.findings import Use
 from cltr.checks.repetition import repeat_probabilities
 from cltr.interfaces import ClickModel
 from cltr.logs.log_file import open_log
+from cltr.logs.shown import documents_shown, queries_shown
 
 LARGEST_QUERIES = 50
 """Queries whose share of the traffic is listed."""
@@ -73,8 +74,8 @@ def _numbers(evidence: Evidence) -> dict[str, Any]:
     return {
         "click_model": None if model is None else model.name,
         "n_interactions": {split: part.n_interactions for split, part in parts.items()},
-        "queries": int((evidence.whole.displays > 0).sum()),
-        "documents": int((evidence.whole.impressions.sum(-1) > 0).sum()),
+        "queries": queries_shown(parts, shared=evidence.shared),
+        "documents": documents_shown(parts, shared=evidence.shared),
         "impressions_by_rank": impressions.tolist(),
         "click_rate": [round(float(rate), 6) for rate in rates],
         "traffic_of_largest_queries": [

@@ -64,6 +64,13 @@ def check_misfit(model: ClickModel, verdict: MisfitVerdict | None) -> HealthChec
     return HealthCheck("click model", outcome, share, sentence, advice if outcome != "pass" else "")
 
 
+def _rises(rise: float) -> str:
+    """What a rise that passes is called."""
+    if rise <= 0:
+        return "does not rise"
+    return f"rises by {rise:.2f}, within the error of estimation that is allowed ({SLIGHT_RISE:g})"
+
+
 def check_attention(model: ClickModel, top_k: int) -> HealthCheck:
     r"""Does the click probability of a relevant document, :math:`\alpha_k + \beta_k`, fall?
 
@@ -79,7 +86,7 @@ def check_attention(model: ClickModel, top_k: int) -> HealthCheck:
     shown = " ".join(f"{one:.2f}" for one in probabilities)
     told = f"The click probability of a relevant document by rank is {shown}"
     if rise <= SLIGHT_RISE:
-        return HealthCheck("attention", "pass", rise, f"{told}: it does not rise.")
+        return HealthCheck("attention", "pass", rise, f"{told}: it {_rises(rise)}.")
     surely = rise > RISE
     return HealthCheck(
         "attention",

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cltr.errors import UsageError
 from cltr.files.storage import keep_inputs
 from cltr.files.table_files import (
@@ -47,10 +45,11 @@ from cltr.logs.problems import Problems
 from cltr.logs.readers import LongReader
 from cltr.logs.score_files import check_columns, create_scores, match_scores
 from cltr.logs.served_chances import offer_candidates, served_chances, served_scores
+from cltr.logs.shown import documents_shown
 from cltr.logs.splitting import FILE_PART, Split
 from cltr.logs.summaries import summarise
 from cltr.logs.time_windows import Window
-from cltr.types import ClickStatistics, Dataset, Floats
+from cltr.types import Dataset, Floats
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -138,6 +137,7 @@ def ingest_log(
         log = assemble(tally, source, dataset, found)
         described = _describe(tally, source, files, options, log, found)
         notes = [*log.description["notes"], *_notes(tally, source, dataset, log.statistics)]
+        notes += _shared_users(described["interactions"], tally.split)
         log = replace(log, description={**log.description, **described, "notes": notes})
         if options.sessions:
             _write_interactions(tally, out, log, found)
@@ -269,7 +269,7 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
     elif "logger" not in tally.columns:
         scores = scores_of(tally, found)
     chances = served or logged_chances(tally, found)
-    shown = _shown(statistics, shared=found.places.shared)
+    shown = documents_shown(statistics, shared=found.places.shared)
     tally.problems.found("unshown-documents", _listed(found, statistics) - shown)
     digests, made_of = digests_of(tally)
     described: dict[str, Any] = {"loggers": chances.loggers} if chances.loggers else {}
@@ -285,14 +285,6 @@ def assemble(tally: Tally, source: LogSource, dataset: Dataset | None, found: As
         description=described | ({"digests": made_of} if made_of else {}),
         digests=digests,
     )
-
-
-def _shown(statistics: Mapping[str, ClickStatistics], *, shared: bool) -> int:
-    """Documents that were ever shown; parts may lie on the same documents."""
-    shown = [part.impressions.any(-1) for part in statistics.values()]
-    if shared:
-        return int(np.logical_or.reduce(shown).sum())
-    return sum(int(part.sum()) for part in shown)
 
 
 def _listed(found: Assembled, parts: Iterable[str]) -> int:
@@ -320,6 +312,18 @@ def _notes(
     else:
         why = ""
     return [f"the log has no test part: {why}"] if why else []
+
+
+def _shared_users(summary: Mapping[str, Any], split: Split) -> list[str]:
+    """That users are known, and interactions were split without regard to them."""
+    users = summary.get("users", {})
+    shared = users.get("in_both_splits", 0) or users.get("in_test_too", 0)
+    if not shared or split.by != "interaction":
+        return []
+    return [
+        "some users are in several parts of the log, so the parts depend on each other; "
+        "--split-by user keeps all interactions of a user in one part"
+    ]
 
 
 def _write_interactions(tally: Tally, out: Path, log: LogFile, found: Assembled) -> None:

@@ -9,6 +9,8 @@ from cltr.errors import DataError, UsageError
 from cltr.options import did_you_mean
 
 KEEP, DROP, REFUSE = "keep", "drop", "refuse"
+DONE = {KEEP: "kept", DROP: "dropped"}
+"""What was done, in words."""
 FEW = 0.01
 """Share of a log that may be dropped without asking."""
 

@@ -1,6 +1,6 @@
 """Candidates and verdicts as tables."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -25,10 +25,11 @@ def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     for one in (*result["candidates"], *result["references"]):
         yield _estimates(one, result)
         yield from _notes(one, result)
+    n = len(result["candidates"])
+    together = f" for all {n} candidates together" if n > 1 else ""
     yield Text(
-        f"Lower bounds hold for all {len(result['candidates'])} candidates together with "
-        f"{result['confidence']:.0%} confidence; {'; '.join(BOUNDS.values())}. All rely on the "
-        f"click model ({result['click_model']}).",
+        f"Lower bounds hold{together} with {result['confidence']:.0%} confidence; "
+        f"{'; '.join(BOUNDS.values())}. All rely on the click model ({result['click_model']}).",
         style="dim",
     )
     yield from _independence(result["independent"])
@@ -124,6 +125,16 @@ def _health(checks: Iterable[Mapping[str, Any]]) -> Iterator[Text]:
             yield Text(words, style=OUTCOMES[check["outcome"]].terminal)
 
 
+def _health_summary(checks: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
+    """How many health checks passed, and the names of the others; reasons tell what they found."""
+    if not checks:
+        return
+    others = [check for check in checks if check["outcome"] != "pass"]
+    told = f"Health checks: {len(checks) - len(others)} of {len(checks)} passed"
+    names = (f"{check['name']} ({OUTCOMES[check['outcome']].label})" for check in others)
+    yield Text(f"{told}{'; not passed: ' if others else ''}{', '.join(names)}.")
+
+
 def canary_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     """What a canary supports now."""
     yield Text(result["decision"], style=DECISIONS[result["decision"]].terminal)
@@ -138,6 +149,7 @@ def verdict_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     yield Text(result["sentence"])
     for number, reason in enumerate(result["reasons"], start=1):
         yield Text(f"{number}. {reason}")
+    yield from _health_summary(result["checks"])
     support = result["support"]
     yield Text(
         f"{support['unsupported']:.1%} of the candidate's exposure is on documents that production "

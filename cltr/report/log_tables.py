@@ -8,7 +8,11 @@ from rich.text import Text
 
 from cltr.checks.findings import Finding
 from cltr.checks.log_check import LogVerdicts
+from cltr.logs.problems import DONE
 from cltr.looks import PARTS_IN_WORDS
+
+BARS = "against the highest"
+"""What the bars beside click rates show."""
 
 
 def ingested_tables(report: Mapping[str, Any]) -> Iterator[Table | Text]:
@@ -69,7 +73,7 @@ def rank_table(impressions: list[int], rates: list[float]) -> Table:
     table = Table("rank")
     table.add_column("impressions", justify="right")
     table.add_column("clicks per impression", justify="right")
-    table.add_column("")
+    table.add_column(BARS)
     highest = max(rates, default=0.0) or 1.0
     for rank, (shown, rate) in enumerate(zip(impressions, rates, strict=True), start=1):
         table.add_row(str(rank), f"{shown:,}", f"{rate:.4f}", "█" * round(30 * rate / highest))
@@ -82,13 +86,12 @@ def problem_table(problems: list[dict[str, Any]]) -> Table | Text:
         return Text("no problems found")
     table = Table("problem")
     table.add_column("found", justify="right")
-    table.add_column("", justify="left")
+    table.add_column("of", justify="left")
     table.add_column("done")
     table.add_column("what it is")
-    done = {"keep": "kept", "drop": "dropped"}
     for row in problems:
         found = f"{row['count']:,}"
-        table.add_row(row["problem"], found, row["unit"], done[row["action"]], row["what"])
+        table.add_row(row["problem"], found, row["unit"], DONE[row["action"]], row["what"])
     return table
 
 
@@ -147,7 +150,7 @@ def simulated_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         (result["users"], "bold"),
         f", {result['clicks']['train']:,} clicks, in {result['seconds']:.1f} s: {result['log']}",
     )
-    table = Table("rank", "clicks per impression", "")
+    table = Table("rank", "clicks per impression", BARS)
     highest = max(result["click_rate"], default=0.0) or 1.0
     for rank, rate in enumerate(result["click_rate"], start=1):
         table.add_row(str(rank), f"{rate:.4f}", "█" * round(30 * rate / highest))

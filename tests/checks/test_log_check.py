@@ -94,6 +94,9 @@ def test_impressions_without_a_click_are_asked_for(clicked, level):
     )
     found = findings(LogFile({"train": part, "valid": part}, None, lists=data))
     assert found["impressions-without-click"].level == level
+    if level != "fatal":
+        told = found["impressions-without-click"].text
+        assert told == f"{1 - clicked:.1%} of the impressions have no click"
     assert (ONLY_CLICKS, MANY_CLICKS) == (0.95, 0.6)
 
 
@@ -169,3 +172,16 @@ def test_a_model_for_fewer_ranks_is_asked_for_those():
     short = PositionBased(examination=(1.0, 0.5))
     assert len(Evidence(simulated(), short).examination) == 2
     assert "overlap" in findings(simulated(), short)
+
+
+def test_documents_of_all_parts_are_counted():
+    """The headline counts the interactions of all parts; so it counts what they show."""
+    data = lists_of_log(np.array([0, 2]), np.array(["q"]), np.array(["a", "b"]))
+    first, second = np.array([[9], [0]]), np.array([[0], [9]])
+    parts = [
+        ClickStatistics(shown, shown // 3, np.array([9]), data.offsets)
+        for shown in (first, first, second)
+    ]
+    log = LogFile(dict(zip(("train", "valid", "test"), parts, strict=True)), None, lists=data)
+    numbers = judge(Evidence(log)).numbers
+    assert (numbers["documents"], numbers["queries"]) == (2, 1)

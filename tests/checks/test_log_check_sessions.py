@@ -66,8 +66,19 @@ def test_the_busiest_user_is_noticed(tmp_path):
 def test_time_order_is_told(tmp_path):
     mixed = check_log(ingested(tmp_path, table(), time_column="time"))
     assert "time-order" in names(mixed, "note")
+    assert mixed.finding("time-order").advice == "ingest with --split-by time"
     path = ingested(tmp_path, table(), time_column="time", split=Split(by="time"))
     assert "time-order" in names(check_log(path), "good")
+
+
+def test_one_split_is_advised_first_where_two_are_possible(tmp_path):
+    known = [row | {"user": f"u{i % 7}"} for i in range(120) for row in shown(i, clicks=(i % 4,))]
+    path = ingested(tmp_path, known, user_column="user", time_column="time")
+    check = check_log(path)
+    assert check.finding("time-order").advice.startswith("split by user first, as shared-users")
+    assert check.finding("shared-users").advice == "ingest with --split-by user"
+    (note,) = open_log(path).description["notes"]
+    assert "--split-by user keeps all interactions of a user in one part" in note
 
 
 def test_validation_on_other_queries_is_a_warning(tmp_path):

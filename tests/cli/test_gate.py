@@ -1,6 +1,7 @@
 """Guards ``cltr gate`` and ``cltr evaluate --log``: candidates from tables, runs and TREC files."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -72,6 +73,7 @@ def test_a_canary_has_the_share_that_fits_the_budget(cltr, log, scores):
 
 def test_holes_are_told(cltr, log, scores):
     shown = " ".join(cltr("gate", "holes.csv", *JUDGING).stdout.split())
+    assert re.search(r"Health checks: \d+ of \d+ passed", shown)
     assert "documents have no score; they rank below" in shown
     assert "1 queries of the table are not in the log" in shown
     found = result(cltr("gate", "holes.csv", *JUDGING, "--json"))
@@ -92,6 +94,7 @@ def test_candidates_side_by_side(cltr, log, scores):
     good, same = (one["metrics"]["ndcg@5"] for one in found["candidates"])
     assert good > same == found["production_metrics"]["ndcg@5"]
     shown = cltr("evaluate", "good.trec", *JUDGING).stdout
+    assert "Lower bounds hold with 95% confidence" in " ".join(shown.split())
     assert "uniform" in shown
     assert "NDCG@5 on judgements" in shown
 

@@ -175,6 +175,10 @@ def test_attention_that_rises():
     assert check.number == pytest.approx(0.6)
     slightly = PositionBased(examination=(0.5, 0.4, 0.5, 0.3, 0.2))
     assert check_attention(slightly, 5).outcome == "inconclusive"
+    hardly = check_attention(PositionBased(examination=(0.5, 0.4, 0.42, 0.3, 0.2)), 5)
+    assert hardly.outcome == "pass" and "rises by 0.02, within the error" in hardly.sentence
+    falling = check_attention(PositionBased(examination=(0.5, 0.4, 0.3, 0.2, 0.1)), 5)
+    assert falling.sentence.endswith("it does not rise.")
     assert largest_rise(np.array([1.0, 0.5, 0.6, 0.2])) == pytest.approx(0.1)
 
 

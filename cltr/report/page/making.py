@@ -78,7 +78,8 @@ def _checks(result: Mapping[str, Any]) -> Html:
     return join(
         title,
         table(
-            "Made on training and validation clicks",
+            "Made on training and validation clicks; checks of the new ranker also use held-out "
+            "clicks",
             ["check", "outcome", "what was found"],
             rows,
             words=3,
