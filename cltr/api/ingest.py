@@ -39,7 +39,7 @@ def ingest(
     test: FileName | Sequence[FileName] | Frame | None = None,
     valid_share: float = 0.2,
     test_share: float | None = None,
-    split_by: By = "interaction",
+    split_by: By | None = None,
     valid_from: str | None = None,
     test_from: str | None = None,
     start: str | None = None,
@@ -70,7 +70,9 @@ def ingest(
         test: test interactions, instead of splitting some off.
         valid_share: share of the interactions to split off for validation.
         test_share: share to split off for testing; 0.1 where it is possible by default.
-        split_by: what is split: ``interaction``, ``user``, or ``time``.
+        split_by: what is split: ``interaction``, ``user``, or ``time``. By default the column
+            ``part`` of an exported log says which interaction is in which part; without it,
+            single interactions are split.
         valid_from: first time of validation, with ``split_by="time"``.
         test_from: time at which the test part begins, with ``split_by="time"``.
         start: leave out interactions that began earlier.
@@ -121,13 +123,14 @@ def _options(given: Mapping[str, Any]) -> IngestOptions:
         top_k=given["top_k"] or 0,
         split=Split(
             given["valid_share"],
-            given["split_by"],
+            given["split_by"] or "interaction",
             given["seed"],
             given["test_share"],
             times["valid_from"],
             times["test_from"],
         ),
         window=Window(times["start"], times["until"]),
+        keep_parts=given["split_by"] is None,
         actions=parse_actions(flat(given["on"])),
         sessions=given["sessions"],
         memory=given["memory"],

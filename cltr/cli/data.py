@@ -259,7 +259,7 @@ Examples:
     "--to",
     "kind",
     type=click.Choice(["parquet", "csv", "qrels", "run", "clicks", "scores"]),
-    help="What to write.  [by the ending of --out]",
+    help="What to write, as explained above.  [parquet or csv, by the ending of --out]",
 )
 @click.option(
     "--data", metavar="FILE", help="Data set that a log was ingested with, for clicks and scores."
@@ -274,7 +274,7 @@ def export(
     reads back to the last bit, or TREC judgements (qrels). For --to run, PATH is a table with
     columns query, document and score, which becomes a TREC run. For --to clicks and --to scores,
     PATH is a log file: its interactions, or production's scores, become a table that 'cltr ingest'
-    reads back.
+    reads back, with the same training, validation and test parts.
     """
     del verbose
     from cltr.cli.common.output import print_json

@@ -163,20 +163,33 @@ Problems that --on knows: missing-values, bad-positions, no-first-position,
 @click.option(
     "--split-by",
     type=click.Choice(["interaction", "user", "time"]),
-    default="interaction",
-    show_default=True,
-    help="Split by single interactions, by users, or by time, with the latest for testing.",
+    help="Split by single interactions, by users, or by time, with the latest for testing.  [the "
+    "column part of an exported log, or interaction]",
 )
 @click.option(
-    "--from", "start", metavar="TIME", help="Leave out interactions that began before this time."
+    "--from",
+    "start",
+    metavar="TIME",
+    help="Leave out interactions that began before this time, such as "
+    "2024-01-31 or 2024-01-31T10:00:00+01:00.",
 )
 @click.option(
     "--until",
     metavar="TIME",
-    help="Leave out interactions that began at this time or later.",
+    help="Leave out interactions that began at this time or later; written as for --from.",
 )
-@click.option("--valid-from", metavar="TIME", help="With --split-by time: when validation begins.")
-@click.option("--test-from", metavar="TIME", help="With --split-by time: when testing begins.")
+@click.option(
+    "--valid-from",
+    metavar="TIME",
+    help="With --split-by time: interactions from this time on, up to --test-from, are for "
+    "validation, such as 2024-01-31 or 2024-01-31T10:00:00+01:00.",
+)
+@click.option(
+    "--test-from",
+    metavar="TIME",
+    help="With --split-by time: interactions from this time on are for testing, such as 2024-02-29 "
+    "or 2024-02-29T10:00:00+01:00. Needs --valid-from too.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Seed of the split.  [1]")
 @click.option(
     "--on",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cltr.errors import DataError, UsageError
 from cltr.files.table_files import OnShare, quoted, run, silent
 from cltr.logs.problems import DROP, Problems
-from cltr.logs.splitting import FILE_PART, Split
+from cltr.logs.splitting import FILE_PART, PART, Split
 from cltr.logs.sql_expressions import (
     UNKNOWN,
     are_dates,
@@ -71,6 +71,8 @@ class Tally:
     """Whether times are numbers such as 20240131."""
     cuts: Mapping[str, float] = field(default_factory=dict)
     """First times of validation and test, where the split is by time."""
+    notes: tuple[str, ...] = ()
+    """What to say of the split."""
     elsewhere: "Elsewhere | None" = None
     """What knows the counts of a log whose rows are not here."""
     table: str = "coded"
@@ -82,14 +84,15 @@ class Tally:
 
     @property
     def may_test(self) -> bool:
-        """Whether rows may be for testing, by their share or by their file."""
+        """Whether rows may be for testing, by their share, their file or a column."""
         asked = self.split.tested > 0 or bool(self.split.test_from)
-        return asked or FILE_PART in self.columns
+        return asked or FILE_PART in self.columns or self.split.by == "part"
 
     @property
     def context(self) -> dict[str, str]:
         """Columns that are kept with interactions: their names, and what they are in tables."""
-        known = (*REQUIRED, "session", "score", "propensity", "logger", FILE_PART)
+        known = [*REQUIRED, "session", "score", "propensity", "logger", FILE_PART]
+        known += [PART] if self.split.by == "part" else []
         names = [name for name in self.columns if name not in known]
         return {name: quoted(name if name in _OWN else f"context:{name}") for name in names}
 

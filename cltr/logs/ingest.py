@@ -32,6 +32,7 @@ from cltr.logs.count_arrays import (
 )
 from cltr.logs.count_checks import check_first_clicks, check_matches, check_split
 from cltr.logs.digests import digests_of
+from cltr.logs.exported_parts import reading_part, settle_parts
 from cltr.logs.id_coding import Tally
 from cltr.logs.interactions import interactions
 from cltr.logs.list_reader import ListReader
@@ -46,7 +47,7 @@ from cltr.logs.readers import LongReader
 from cltr.logs.score_files import check_columns, create_scores, match_scores
 from cltr.logs.served_chances import offer_candidates, served_chances, served_scores
 from cltr.logs.shown import documents_shown
-from cltr.logs.splitting import FILE_PART, Split
+from cltr.logs.splitting import FILE_PART, PART, Split
 from cltr.logs.summaries import summarise
 from cltr.logs.time_windows import Window
 from cltr.types import Dataset, Floats
@@ -66,6 +67,8 @@ class IngestOptions:
     """What to do about problems, by name (``cltr.logs.problems``)."""
     window: Window = field(default_factory=Window)
     """Times between which interactions are kept."""
+    keep_parts: bool = True
+    """Let a column ``part``, as in an exported log, say how interactions are split."""
     sessions: bool = False
     """Keep the interactions, not only their counts."""
     memory: str = ""
@@ -137,6 +140,7 @@ def ingest_log(
         log = assemble(tally, source, dataset, found)
         described = _describe(tally, source, files, options, log, found)
         notes = [*log.description["notes"], *_notes(tally, source, dataset, log.statistics)]
+        notes += tally.notes if dataset is None or dataset.shared else ()
         notes += _shared_users(described["interactions"], tally.split)
         log = replace(log, description={**log.description, **described, "notes": notes})
         if options.sessions:
@@ -172,8 +176,11 @@ def code(
     if source.brought is not None or isinstance(source.reader, CountsReader):
         return _code_counts(connection, source, options)
     parts = (source.paths, source.valid, source.test)
+    reader = reading_part(
+        connection, source.reader, () if source.valid or source.test else source.paths
+    )
     queries = {
-        number: source.reader.select(connection, list(paths))
+        number: reader.select(connection, list(paths))
         for number, paths in enumerate(parts)
         if paths
     }
@@ -191,10 +198,16 @@ def code(
     kept = not direct or any(path.suffix.lower() not in (".parquet", ".pq") for path in files)
     what = "TABLE" if kept else "TEMP VIEW"
     run(connection, f"CREATE OR REPLACE {what} raw AS {query}", "parsing", progress)
+    columns = columns_of(connection, "SELECT * FROM raw")
+    notes: tuple[str, ...] = ()
+    if reader is not source.reader:
+        split, notes = settle_parts(connection, columns, split, keep=options.keep_parts)
+        if split.by != "part" and PART not in source.reader.options.context_columns:
+            columns.pop(PART)  # nobody asked for it
     tally = Tally(
         connection,
         Problems(str(files[0]), options.actions),
-        columns_of(connection, "SELECT * FROM raw"),
+        columns,
         split,
         options.window,
         top_k=options.top_k,
@@ -202,6 +215,7 @@ def code(
         keeps_context=options.sessions,
         progress=progress,
         cause=lambda: _cause(connection, source),
+        notes=notes,
     )
     tally.code()
     return tally

@@ -24,7 +24,7 @@ def export_log(path: Path, out: Path, *, dataset: Dataset | None = None) -> int:
     """Write the interactions of a log as Parquet, CSV, TSV or JSON lines; returns how many rows.
 
     Columns are session, query, document, position, click, the part of the log, and the context that
-    was kept. Ingested again with the same data set, the table gives the same counts.
+    was kept. Ingested again, the table gives the same counts and the same parts.
 
     Args:
         path: a log that keeps its interactions (``--sessions``).

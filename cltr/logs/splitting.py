@@ -10,8 +10,11 @@ from cltr.files.table_files import quoted
 
 FILE_PART = "part of the file"
 """Column of ``raw``: the part of the log that a file is for, where files are given by part."""
-By: TypeAlias = Literal["interaction", "user", "time", "files"]
-"""What is split; the last is for files that are given by part."""
+PART = "part"
+"""Column of a table that says which part of the log a row is for, as in an exported log."""
+By: TypeAlias = Literal["interaction", "user", "time", "files", "part"]
+"""What is split; the last two are for files that are given by part, and for the column ``part``."""
+_CHOICES = get_args(By)[:3]
 USUAL_TEST_SHARE = 0.1
 DRAWN = '"digest of the row"'
 
@@ -34,7 +37,7 @@ class Split:
     def __post_init__(self) -> None:
         """Refuse shares that leave nothing, and words that mean nothing."""
         if self.by not in get_args(By):
-            raise UsageError(f"--split-by {self.by}: expected {', '.join(get_args(By)[:-1])}")
+            raise UsageError(f"--split-by {self.by}: expected {', '.join(_CHOICES)}")
         for flag, share in (("--valid-share", self.share), ("--test-share", self.test_share or 0)):
             if not 0 <= share < 1:
                 raise UsageError(f"{flag} {share:g}: expected a share between 0 and 1")
@@ -71,6 +74,8 @@ class Split:
         """
         if self.by == "files":
             return quoted(FILE_PART)
+        if self.by == "part":
+            return f"CASE {quoted(PART)} WHEN 'valid' THEN 1 WHEN 'test' THEN 2 ELSE 0 END"
         drawn = self._drawn(columns)
         if FILE_PART not in columns:
             return drawn
