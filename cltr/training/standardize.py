@@ -52,6 +52,7 @@ class Standardization:
         """
         from cltr.kernels.standardizing import standardize
 
+        features = np.asarray(features)  # rows of several files may be joined
         found = np.empty(features.shape, np.float32)
         standardize(features, self.center, self.scale, FARTHEST, found)
         if self.tailed.any():

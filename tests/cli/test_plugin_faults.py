@@ -181,7 +181,8 @@ def test_a_fault_is_one_line_that_names_the_plugin(cltr, here, site, fault):
     code, role, says = FAULTS[fault]
     site.install("cltr-acme", code, version="0.3.0")
     site.monkeypatch.setenv("CLTR_PLUGINS", "cltr-acme,cltr-ips")
-    chosen = {"reward": "ips", role: "mine"}
+    option = "users" if says.startswith("probabilities") else role  # rewards need affine ones
+    chosen = {"reward": "ips", option: "mine"}
     words = [word for key, name in chosen.items() for word in (f"--{key}", name)]
     flags = small.FLAGS[:3] + small.FLAGS[5:] if role == "scorer" else small.FLAGS
     done = cltr("train", *flags, *words, "--on-doubt", "ignore", "--out", "run")

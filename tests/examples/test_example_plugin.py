@@ -104,7 +104,8 @@ def test_a_package_of_a_stranger_comes_works_and_goes(wheel, tmp_path):
     chosen = ["--log", "log.h5", "--click-model", "device-bias", "--out", "device.h5"]
     environment.cltr("fit", *data, *chosen)
     fitted = ["--log", "log.h5", "--click-model", "fitted:device.h5", "--out", "fitted"]
-    learned = json.loads(environment.cltr(*words, *fitted, "--reward", "click-model", "--json"))
+    logged = ["train", *data, *small.FLAGS[2:]]  # as many interactions as the log has
+    learned = json.loads(environment.cltr(*logged, *fitted, "--reward", "click-model", "--json"))
     assert 0 < learned["metrics"]["policy"]["ndcg@5"] < 1
 
     code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"

@@ -104,7 +104,7 @@ def test_one_changed_unseen_query_is_noticed(run):
     write_arrays(path / RANKINGS, arrays)
     found = evaluate(path)
     assert loss(found, "test", "largest_query") > loss(result, "test", "largest_query")
-    assert ["(test)" in one or "query, test" in one for one in found["alerts"]] == [True]
+    assert ["(test;" in one or "query, test" in one for one in found["alerts"]] == [True]
 
 
 @pytest.mark.parametrize("name", [RANKINGS, RULE])
