@@ -82,11 +82,8 @@ class MisfitVerdict:
     def __str__(self) -> str:
         if self.p_value is None:
             return f"not tested: {self.finding}"
-        return (
-            f"{self.finding}; the clicks there differ from the expected number by "
-            f"{abs(self.size):.1%} (standard error {self.standard_error:.1%}, "
-            f"p = {self.p_value:.1g})"
-        )
+        sure = "this is not chance, " if self.p_value < LEVEL else ""
+        return f"{self.finding} ({sure}p = {self.p_value:.1g})"
 
 
 class _Column(NamedTuple):
@@ -270,8 +267,8 @@ class _Tally(NamedTuple):
                 self.residuals[rank],
                 self.expected[rank],
                 max(float(self.shown[rank].sum()), 1.0),
-                f"at rank {rank + 1}, {where}users click {{found:.3f}} of the impressions, and the "
-                "documents' clicks at all ranks predict {expected:.3f}",
+                f"at rank {rank + 1}, {where}users click {{found:.1%}} of the impressions; the "
+                "click model expects {expected:.1%}",
             )
             for rank in range(len(self.shown))
         ]

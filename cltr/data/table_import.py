@@ -94,6 +94,16 @@ def _roles(columns: FeatureColumns, options: TableOptions) -> str:
     return "columns: " + ", ".join(parts)
 
 
+def _times(number: int, word: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> _times(1, "feature"), _times(1200, "feature")
+        ('1 feature', '1,200 features')
+    """
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
 def _check_space(table: FeatureTable, out: Path) -> None:
     size = table.n_rows * (4 * table.n_features + 4 * table.longest_id + 8)
     if size > shutil.disk_usage(out.parent).free:
@@ -246,7 +256,8 @@ class _Taken:
         if filled:
             rule = {"zero": "0", "mean": "their mean on the training queries"}
             notes.append(
-                f"{int(self.missing.sum()):,} missing values of {len(filled)} features were set to "
+                f"{_times(int(self.missing.sum()), 'missing value')} of "
+                f"{_times(len(filled), 'feature')} set to "
                 f"{rule[self.how.options.missing]}: {shown(filled)}"
             )
         return notes

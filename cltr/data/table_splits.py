@@ -48,7 +48,7 @@ def split_queries(
         return _complete(splits), []
     before = len(splits["train"])
     splits |= _split_off(queries, splits["train"], {s: shares[s] for s in wanted}, where)
-    taken = ", ".join(f"{len(splits[s]):,} for {s} ({shares[s]:.0%})" for s in wanted)
+    taken = ", ".join(f"{len(splits[s]):,} for {s}" for s in wanted)
     return _complete(splits), [f"split by md5 of the query id: of {before:,} queries {taken}"]
 
 

@@ -63,8 +63,12 @@ def impossible_values(
             )
     if off_policy is None:
         return
-    for who, words in (("production", "production"), ("policy", "the new policy")):
-        value = off_policy[who]["value"]
+    values = {"production": off_policy["production"]["value"]}
+    if f"{off_policy['policy']['value']:.4f}" == f"{values['production']:.4f}":
+        values = {"production and of the new policy": values["production"]}
+    else:
+        values["the new policy"] = off_policy["policy"]["value"]
+    for words, value in values.items():
         if value < 0:
             yield (
                 f"The estimates are not usable: the value of {words} comes out at {value:.4f}, and "

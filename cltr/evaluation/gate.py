@@ -145,13 +145,13 @@ def decide_gate(evidence: GateEvidence, *, max_loss: float = BUDGET) -> Verdict:
     if gain is not None and gain.low is not None and gain.low >= 0 and not evidence.doubts:
         sentence = (
             f"Serve the candidate to all requests: {LEVELS[2]}, it is at least as good as "
-            f"production; {gain.sentence()}.{_beyond_budget(loss, max_loss)}"
+            f"production; {gain.sentence()}.{_beyond_budget(loss, max_loss)}{_same(loss)}"
         )
         return Verdict("deploy", 2, sentence, reasons, numbers, share=1.0)
     if loss is not None and loss <= max_loss:
         sentence = (
             f"Serve the candidate to all requests: NDCG falls by at most {_points(loss)} "
-            f"({POINT}), which the budget of {_points(max_loss)} allows."
+            f"({POINT}), which the budget of {_points(max_loss)} allows.{_same(loss)}"
         )
         return Verdict("deploy", 0, sentence, reasons, numbers, share=1.0)
     share = 0.0 if loss is None else canary_share(loss, budget=max_loss)
@@ -203,6 +203,17 @@ def _beyond_budget(loss: float | None, max_loss: float) -> str:
         f" If the click model is wrong, NDCG can fall by up to {_points(loss)} ({POINT}), more "
         f"than the budget of {_points(max_loss)}."
     )
+
+
+def _same(loss: float | None) -> str:
+    """That a deployment changes nothing, where no document can lose any exposure."""
+    if loss is None or loss > NO_CHANGE:
+        return ""
+    return " The candidate ranks as production does, so there is nothing to gain by deploying it."
+
+
+NO_CHANGE = 1e-9
+"""Worst-case loss up to which a candidate shows all documents as much as production does."""
 
 
 def _against(gain: Gain | None) -> str:

@@ -17,7 +17,7 @@ from cltr.evaluation.candidate import (
 from cltr.experiment.components import compose
 from cltr.experiment.config import AUTO
 from cltr.experiment.experiment import Experiment
-from cltr.experiment.hand_over import read_inputs
+from cltr.experiment.hand_over import load_policy, read_inputs
 from cltr.experiment.initial_model import new_model
 from cltr.experiment.judged_log import JudgedLog
 from cltr.experiment.provenance import CLICK_MODEL, read_config
@@ -124,7 +124,7 @@ def _run(path: Path, judged: JudgedLog, *, name: str, serve: Serve | None) -> Ca
         plan=earlier.get("plan", "learn"),
     )
     model = new_model(components.scorer, experiment.dataset)
-    folder.load_model("policy.safetensors", model)
+    load_policy(folder, model, experiment.dataset)
     experiment.prepare(earlier["n_interactions"], earlier.get("n_queries", 0))
     if serve is None:
         elsewhere = read_inputs(folder).data != here.dataset.fingerprint

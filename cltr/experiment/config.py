@@ -152,7 +152,9 @@ class RunConfig(Options):
     @model_validator(mode="after")
     def _log_or_users(self) -> Self:
         if self.log and self.users is not None:
-            raise ValueError("users are simulated users; with a log, leave them out")
+            raise ValueError(
+                "users (--users) are for simulated clicks; leave them out with a log (--log)"
+            )
         if self.click_model.name == AUTO and not self.log and self.users is None:
             raise ValueError(
                 "click_model is auto, so it is fitted to clicks; say whose clicks: give a log, or "

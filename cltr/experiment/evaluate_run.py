@@ -14,6 +14,7 @@ from cltr.experiment.changes_file import run_changes
 from cltr.experiment.components import compose
 from cltr.experiment.config import AUTO, RunConfig
 from cltr.experiment.experiment import Experiment
+from cltr.experiment.hand_over import load_policy
 from cltr.experiment.initial_model import new_model
 from cltr.experiment.label_training import production_scorer
 from cltr.experiment.provenance import (
@@ -86,7 +87,7 @@ def evaluate_with_changes(
     else:
         dataset = loading.load_dataset(data)
     model = new_model(components.scorer, dataset)
-    folder.load_model("policy.safetensors", model)
+    load_policy(folder, model, dataset)
     production = load_production(config, folder, dataset, elsewhere=data is not None)
     log = None
     if config.log and data is None:

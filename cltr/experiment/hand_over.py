@@ -195,6 +195,22 @@ def read_inputs(folder: RunFolder) -> Inputs:
         ) from error
 
 
+def load_policy(folder: RunFolder, model: Model, dataset: Dataset) -> None:
+    """The run's weights into a model for a data set, which must have the features of the run."""
+    try:
+        folder.load_model("policy.safetensors", model)
+    except DataError as error:
+        known = (folder.path / INPUTS).exists()
+        n = read_inputs(folder).n_features if known else dataset.n_features
+        if n == dataset.n_features:
+            raise
+        here = f"{dataset.n_features} feature{'s' * (dataset.n_features != 1)}"
+        raise DataError(
+            f"{folder.path}: the data set '{dataset.name}' has {here} and the run has {n}; give a "
+            "data set with the features of the run"
+        ) from error
+
+
 def read_sample(folder: RunFolder) -> Sample:
     """Documents with their scores."""
     path = folder.path / SAMPLE

@@ -148,6 +148,11 @@ def _ending(path: Path) -> str:
 
 
 def _kind(path: Path) -> str:
+    if _ending(path) in (".h5", ".hdf5"):
+        raise DataError(
+            f"{path}: is not a table, whose name ends in {', '.join(KINDS)}; in Python, cltr.Log "
+            "opens a log file, and cltr.open_dataset a data set"
+        )
     if _ending(path) not in KINDS:
         raise DataError(f"{path}: unknown kind of file; its name must end in {', '.join(KINDS)}")
     return KINDS[_ending(path)]

@@ -9,7 +9,7 @@ import numpy as np
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import keep_inputs, write_beside
 from cltr.files.table_files import KINDS, text, workspace
-from cltr.logs.log_file import LogFile, open_log, read_sessions
+from cltr.logs.log_file import LogFile, open_log, own_lists, read_sessions
 from cltr.types import ClickLog, Dataset
 
 _COPIES = {
@@ -69,12 +69,8 @@ def _prepare(path: Path, out: Path, dataset: Dataset | None) -> tuple[str, LogFi
         raise UsageError(f"{out}: the name of a table must end in {', '.join(KINDS)}")
     keep_inputs(out, [path])
     log = open_log(path, dataset)
-    lists = dataset or log.lists
-    if lists is None:
-        raise UsageError(
-            f"{path}: the log was ingested with a data set; give that data set with --data"
-        )
-    return _COPIES[kind], log, lists
+    made_with = log.description.get("data", "")
+    return _COPIES[kind], log, dataset or own_lists(log.lists, path, made_with=made_with)
 
 
 _OWN = {"session": "VARCHAR", "query": "VARCHAR", "document": "VARCHAR", "position": "INTEGER",

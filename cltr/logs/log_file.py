@@ -228,11 +228,19 @@ def stored_lists(path: Path) -> Dataset | None:
         return read_lists(path, file)
 
 
-def own_lists(lists: Dataset | None, path: Path) -> Dataset:
-    """The data set that a log is by itself; all its parts share its lists."""
+def own_lists(lists: Dataset | None, path: Path, *, made_with: str = "") -> Dataset:
+    """The data set that a log is by itself; all its parts share its lists.
+
+    Args:
+        lists: of the log; None if it refers to a data set.
+        path: the log.
+        made_with: name of that data set; empty if it is not known.
+    """
     if lists is None:
+        named = f" ({made_with})" if made_with else ""
         raise DataError(
-            f"{path}: the log was ingested with a data set; give that data set with --data"
+            f"{path}: the log refers to the documents of a data set{named}; give that data set "
+            "with --data"
         )
     return lists
 

@@ -38,8 +38,8 @@ def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
         yield Text(f"note: {assumption}", style="dim")
 
 
-def _independence(found: Mapping[str, Any]) -> Iterator[Text]:
-    """What the two standard errors mean."""
+def _independence(found: Mapping[str, Any], *, two: bool = True) -> Iterator[Text]:
+    """What the standard errors mean, those for these queries and for new ones if ``two``."""
     same = (
         " The training clicks are on the same queries, so the error for new queries is valid only "
         "for a candidate that was made without clicks on them."
@@ -53,6 +53,11 @@ def _independence(found: Mapping[str, Any]) -> Iterator[Text]:
         told = (
             f"Standard errors treat queries as independent ({found['n_new_queries']:,} of them). "
             "The log has counts only, so there is no separate error for these queries."
+        )
+    elif not two:
+        told = (
+            f"The standard error treats {found['these_queries']} as independent "
+            f"({found['n_these_queries']:,} of them); with queries as independent it is the same."
         )
     yield Text(f"{told}{same if found['same_queries_in_training'] else ''}", style="dim")
     if found["one_query_dominates"]:
@@ -158,6 +163,8 @@ def verdict_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     )
     for note in result["notes"]:
         yield Text(note, style="yellow")
-    yield from _independence(result["independent"])
+    if any("standard error" in reason for reason in result["reasons"]):
+        two = any("for new queries" in reason for reason in result["reasons"])
+        yield from _independence(result["independent"], two=two)
     for assumption in result["assumptions"]:
         yield Text(f"note: {assumption}", style="dim")

@@ -47,13 +47,14 @@ def test_the_verdict_on_the_page_is_that_of_the_run(run):
         ("none", None, "no such run, study or result file"),
         ("a.json", "[1", "cannot be read as JSON"),
         ("a.csv", "query,score\n", "give a run folder, or a file that 'cltr gate'"),
+        ("log.h5", "\x89HDF\r\n\x1a\n", "is a log or a data set (HDF5), not a result"),
         ("a.json", "[1]", "is not a result, which is a JSON object"),
         ("a.json", '{"a": 1}', "is not a result"),
     ],
 )
 def test_what_is_no_result_is_refused_in_one_line(cltr, here, name, contents, message):
     if contents is not None:
-        (here / name).write_text(contents)
+        (here / name).write_bytes(contents.encode("latin-1"))
     done = cltr("report", name)
     assert done.exit_code in (1, 2)
     assert message in done.stderr

@@ -274,7 +274,7 @@ def test_missing_values_are_refused_set_to_zero_or_to_the_training_mean(tmp_path
     with pytest.raises(DataError, match="42 of 210 values of feature 'f1' are missing, the first"):
         read_dataset(path)
     zero = import_dataset([path], tmp_path / "zero.h5", columns={"missing": "zero"})
-    assert zero["notes"][-1] == "42 missing values of 1 features were set to 0: 'f1'"
+    assert zero["notes"][-1] == "42 missing values of 1 feature set to 0: 'f1'"
     filled = read_dataset(frame.fillna(0.0))
     assert zero["fingerprint"] == filled.fingerprint
     training = filled.part("train").query_ids

@@ -58,6 +58,15 @@ def test_a_deployment_by_clicks_says_what_the_worst_case_is():
     assert "can fall" not in decide_gate(GateEvidence(BETTER, 0.01)).sentence
 
 
+@pytest.mark.parametrize(("loss", "said"), [(0.0, True), (1e-12, True), (0.001, False)])
+def test_a_candidate_that_changes_nothing_gains_nothing(loss, said):
+    same = Gain(0.0, 0.0, 0.0, 0.0, 0.95, 1000)
+    for doubts in ((), ("Too few clicks.",)):
+        verdict = decide_gate(GateEvidence(same, loss, doubts), max_loss=0.02)
+        assert verdict.decision == "deploy"
+        assert ("there is nothing to gain by deploying it" in verdict.sentence) is said
+
+
 def test_bounds_far_wider_than_the_error_are_explained():
     wide = Gain(0.1, 0.01, -0.1, 0.3, 0.95, 1000)
     told = " ".join(decide_gate(GateEvidence(wide, 0.4, whole_log_is_left=True)).reasons)

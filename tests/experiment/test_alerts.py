@@ -25,6 +25,12 @@ def test_a_negative_value_is_impossible():
         "The estimates are not usable: the value of production comes out at -0.9"
     )
     assert not list(impossible_values(values(), {}))
+    assert len([*impossible_values(values(production=-0.9, policy=-0.8), {})]) == 2
+
+
+def test_equal_values_are_said_once():
+    (line,) = impossible_values(values(production=-0.90001, policy=-0.90002), {})
+    assert "the value of production and of the new policy comes out at -0.9000" in line
 
 
 @pytest.mark.parametrize(("mean", "said"), [(0.5, 0), (1.9, 0), (2.1, 1), (-2.1, 1)])

@@ -135,7 +135,7 @@ def test_an_alias_over_another_reward_is_wrong_usage():
         ({"ranker": "exact"}, "ranker is 'exact': input should be a valid dictionary"),
         (
             {"log": "x.h5", "users": {"name": "pbm"}},
-            "users are simulated users; with a log, leave them out",
+            "users (--users) are for simulated clicks; leave them out with a log (--log)",
         ),
     ],
 )

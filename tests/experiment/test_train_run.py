@@ -275,7 +275,7 @@ def test_a_run_on_other_features_cannot_be_judged(finished, monkeypatch):
     other = small.dataset(30, seed=4)
     other = replace(other, features=np.tile(other.features, 2))
     monkeypatch.setattr("cltr.data.loading.load_dataset", lambda name: other)
-    with pytest.raises(DataError, match=r"the weights do not fit the scorer of run\.toml"):
+    with pytest.raises(DataError, match=r"and the run has .*; give a data set with the features"):
         evaluate_run.evaluate(finished[0], data="other.h5")
 
 

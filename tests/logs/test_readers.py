@@ -79,6 +79,7 @@ def test_options_are_checked():
         ("log.csv.gz", "no gzip", "cannot be read: Not a gzipped file"),
         ("log.jsonl", '{"a": 1}\n{"a": \n', "line 2: is not JSON"),
         ("log.parquet", "no parquet", "cannot be read: "),
+        ("log.h5", "", "is not a table, whose name ends in .parquet, .pq, .csv"),
         ("log.xlsx", "", "unknown kind of file; its name must end in .parquet, .pq, .csv"),
     ],
 )

@@ -135,7 +135,7 @@ def _click_model(result: Mapping[str, Any]) -> list[Html]:
             sentences.append(f"Held-out clicks reject the click model: {misfit['finding']}.")
         else:
             sentences.append(
-                "Held-out clicks do not reject the click model. They differ most "
+                "Held-out clicks do not reject the click model. They differ most here: "
                 f"{misfit['finding']}."
             )
     if not sentences and not result.get("click_model"):

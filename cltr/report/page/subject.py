@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from cltr.errors import DataError, UsageError
 from cltr.experiment.changes_file import CHANGES
 from cltr.experiment.run_folder import RunFolder
+from cltr.files.storage import is_hdf5
 
 Kind: TypeAlias = Literal["run", "evaluation", "gate", "canary", "candidates", "study"]
 SUMMARY = "summary.json"
@@ -103,6 +104,8 @@ def _saved(path: Path) -> Subject:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    if is_hdf5(path):
+        raise DataError(f"{path}: is a log or a data set (HDF5), not a result; {EXPECTED}")
     try:
         if path.stat().st_size > MOST_BYTES:
             raise DataError(f"{path}: is larger than any result")
