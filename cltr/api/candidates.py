@@ -152,7 +152,7 @@ def gate(
             "must be the smaller one"
         )
     if log is None:
-        raise UsageError("give the log that production served with --log LOG")
+        raise UsageError("--log is missing: give the click log of production")
     _check_files([candidate], log, clicks)
     if canary is not None:
         with as_files(canary) as files:  # a table that cannot be read is said before the work

@@ -33,13 +33,17 @@ def _columns(command: Command) -> Command:
     return command
 
 
+_WITH = dict.fromkeys(("valid", "test"), "; give --train too, and no PATHS")
+_WITH["train"] = ", instead of PATHS"
+
+
 def _files(split: str) -> Callable[[Command], Command]:
     return click.option(
         f"--{split}",
         multiple=True,
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help=f"File with {IN_WORDS[split]} queries, instead of PATHS; may be repeated.",
+        help=f"File with {IN_WORDS[split]} queries{_WITH[split]}. May be repeated.",
     )
 
 
@@ -102,8 +106,9 @@ Examples:
 @click.option(
     "--preset",
     metavar="NAME",
-    help="Well-known data set: mslr10k, mslr30k, yahoo, istella, istella-s, letor4, or that of a "
-    "plugin. cltr finds its files and checks them.",
+    help="Name of a well-known data set whose folder you give as PATHS: mslr10k, mslr30k, yahoo, "
+    "istella, istella-s, letor4, or one that a plugin adds. cltr does not download it; it finds "
+    "the files in the folder and checks them.",
 )
 @click.option(
     "--fold",
@@ -139,7 +144,10 @@ Examples:
     help="SVMlight: highest feature number to accept.",
 )
 @click.option(
-    "--memory", metavar="SIZE", default="", help="Tables: most memory to use, such as 4GB.  [half]"
+    "--memory",
+    metavar="SIZE",
+    default="",
+    help="Tables: most memory to use, such as 4GB.  [half of the machine's]",
 )
 @shared
 def import_(

@@ -222,7 +222,10 @@ Problems that --on knows: missing-values, bad-positions, no-first-position,
     "read its result with --format counts.",
 )
 @click.option(
-    "--memory", metavar="SIZE", default="", help="Most memory to use, such as 4GB.  [half]"
+    "--memory",
+    metavar="SIZE",
+    default="",
+    help="Most memory to use, such as 4GB.  [half of the machine's]",
 )
 @shared
 def command(

@@ -28,7 +28,9 @@ Examples:
     "--production",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Table with production's scores (columns query, document, score), if the run needs them.",
+    help="Table with production's scores (columns query, document, score); needed with other data "
+    "than the run's, if the model adds to production's scores or some requests get production's "
+    "ranking.",
 )
 @click.option(
     "--requests",

@@ -37,7 +37,7 @@ figure-4     adversarial users
 ingredients  effect of start, exposure, gradients and choice of epoch
 panel        gains and losses of many methods under eight kinds of users
 
-On Yahoo, MSLR and Istella data, the paper's own curves are drawn behind.""",
+On Yahoo, MSLR and Istella data, the picture also has the paper's own curves.""",
 )
 @click.argument("figure", type=click.Choice(NAMES))
 @click.option(
@@ -50,7 +50,12 @@ On Yahoo, MSLR and Istella data, the paper's own curves are drawn behind.""",
 @click.option(
     "--data", default="demo", show_default=True, metavar="FILE", help="Data set file, or demo."
 )
-@click.option("--quick", is_flag=True, help="A coarse grid and few seeds: minutes, not hours.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Use fewer numbers of interactions (two to five, up to 1e6) and fewer seeds (2, or 3 for "
+    "figure-2), so that it takes minutes instead of hours; -n and --seeds still count.",
+)
 @grid_options(
     interactions="Numbers of training interactions, such as 1e2..1e9:9 for 9 numbers.  "
     "[1e2..1e9:25; panel 1e4,1e5,1e6]",

@@ -192,9 +192,9 @@ def _checked(source: FitData, models: Sequence[ClickModel]) -> list[Fittable]:
             raise UsageError(f"click model '{model.name}' cannot be fitted; it has fixed values")
         if needs_sessions(model) and not source.has_sessions:
             raise DataError(
-                f"{source.path}: click model '{model.name}' is fitted to interactions, and the log "
-                "holds counts only; keep them with cltr simulate --sessions or cltr ingest "
-                "--sessions, or fit pbm or trust-bias"
+                f"{source.path}: click model '{model.name}' needs single interactions, and this "
+                "log has only counts; make the log again with --sessions (cltr ingest or cltr "
+                "simulate), or fit pbm or trust-bias"
             )
         chosen.append(model)
     return chosen

@@ -31,7 +31,10 @@ def export_dataset(dataset: Dataset, out: Path | str, *, kind: str = "") -> None
     out = Path(out)
     kind = kind or {".pq": "parquet", ".txt": "qrels"}.get(out.suffix, out.suffix[1:])
     if kind not in EXPORTS:
-        raise UsageError(f"{out}: say what to write with --to: {', '.join(EXPORTS)}")
+        raise UsageError(
+            f"{out}: the ending of the name does not say what to write; choose with --to: "
+            f"{', '.join(EXPORTS)}"
+        )
     if kind == "qrels":
         _export_qrels(dataset, out)
         return

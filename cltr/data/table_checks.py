@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LONGEST_ID = 1000
 """Characters of an id, at most: all ids take as much space as the longest."""
 _LARGEST = float(np.finfo(np.float32).max)
+_TOO_LARGE = "expected at most 3.4e38; correct these values, or leave the column out"
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class TableChecks:
         wrong = infinite or [i for i in range(len(names)) if counts[2 * i]]
         first = wrong[0]
         condition, what, advice = (
-            (_infinite(first), "infinite or too large for 32 bits", "expected at most 3.4e38")
+            (_infinite(first), "infinite or too large for 32 bits", _TOO_LARGE)
             if infinite
             else (
                 _missing(first),

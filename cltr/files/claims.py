@@ -240,5 +240,8 @@ os.register_at_fork(after_in_child=_forget)
 def why_not_written(error: OSError) -> str:
     """An error of the system as a reason, with advice."""
     reason = os.strerror(error.errno).lower() if error.errno else str(error).splitlines()[0]
-    advice = "free some space or" if error.errno in FULL else "check the folder or"
-    return f"cannot be written: {reason}; nothing was kept; {advice} write elsewhere"
+    advice = "free some space" if error.errno in FULL else "check the folder"
+    return (
+        f"cannot be written: {reason}; an earlier file of that name is unchanged; {advice}, or "
+        "write elsewhere"
+    )

@@ -164,7 +164,7 @@ def _settle(source: LogSource, options: IngestOptions, dataset: Dataset | None) 
         flag = "--valid" if source.valid else "--test"
         raise UsageError(
             f"--test-share: with {flag}, no test interactions are split off; "
-            "give files with test interactions (--test)"
+            "give files with test interactions (--test), or leave out --test-share"
         )
     return options
 

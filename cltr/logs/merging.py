@@ -145,9 +145,10 @@ def _check_alike(logs: Sequence[LogFile], names: Sequence[str]) -> None:
         if "format" not in log.description:
             raise DataError(f"{name}: is simulated; only ingested logs are merged")
         if (log.lists is None) != (logs[0].lists is None):
+            on, alone = (names[0], name) if logs[0].lists is None else (name, names[0])
             raise DataError(
-                f"{names[0]} and {name}: one was ingested with --data and one without; ingest both "
-                "in the same way"
+                f"{on} was ingested with --data and {alone} without; ingest both with the same "
+                "--data, or both without"
             )
         if log.lists is None and log.fingerprint != logs[0].fingerprint:
             raise DataError(

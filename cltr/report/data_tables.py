@@ -16,7 +16,8 @@ def print_info(info: dict[str, Any]) -> None:
     for column in ("queries", "documents", "list length", "median"):
         table.add_column(column, justify="right")
     if grades:
-        table.add_column(f"% of grade {' '.join(grades[:_MOST_GRADES])}")
+        listed = " ".join(grades[:_MOST_GRADES])
+        table.add_column(f"% of documents\nof grade {listed}")
     splits = info["splits"]
     if info.get("shared"):
         splits = {"all": splits["train"]}
@@ -28,7 +29,9 @@ def print_info(info: dict[str, Any]) -> None:
             split,
             f"{part['queries']:,}",
             f"{part['documents']:,}",
-            f"{length['min']:g}-{length['max']:g}",
+            f"{length['min']:g}"
+            if length["min"] == length["max"]
+            else f"{length['min']:g}-{length['max']:g}",
             f"{length['median']:g}",
             *[" ".join(f"{100 * share:.1f}" for share in shares[:_MOST_GRADES])][: len(grades)],
         )

@@ -170,7 +170,7 @@ def test_a_canary_is_judged(cltr, log, scores, here, refused):
 
 
 def test_a_canary_needs_the_log_of_production(refused):
-    assert "give the log that production served" in refused(
+    assert "--log is missing: give the click log of production" in refused(
         "gate", "x.csv", "--canary", "c.csv", code=2
     )
 

@@ -103,7 +103,7 @@ def test_a_full_disk(cltr, refused, disk_of, sessions):
     cltr(*words, "--out", "first.h5")  # so that no kernel is compiled, and kept, on the full disk
     with disk_of(4000):
         line = refused(*words, "--out", "log.h5", code=1)
-    assert line.startswith("log.h5: cannot be written: file too large; nothing was kept")
+    assert line.startswith("log.h5: cannot be written: file too large; an earlier file")
 
 
 def test_help_names_options_that_simulate_has(cltr):

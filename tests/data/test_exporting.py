@@ -159,7 +159,7 @@ def test_scores_as_a_run_and_back(tmp_path):
 
 
 def test_what_cannot_be_written_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="say what to write with --to: parquet, csv, qrels"):
+    with pytest.raises(UsageError, match="what to write; choose with --to: parquet, csv, qrels"):
         export_dataset(few(), tmp_path / "x.arrow")
     data = read_dataset({"query": ["a"], "document": ["b"], "x": [1.0]})
     with pytest.raises(DataError, match="a feature is named 'query'"):

@@ -295,6 +295,6 @@ def test_a_full_disk_keeps_what_was_there(folder, monkeypatch):
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
     with pytest.raises(DataError) as caught:
         folder.save_model("policy.safetensors", model(seed=9))
-    assert "no space left on device; nothing was kept" in str(caught.value)
+    assert "no space left on device; an earlier file of that name is unchanged" in str(caught.value)
     assert (folder.path / "policy.safetensors").read_bytes() == before
     assert names(folder) == {"policy.safetensors"}

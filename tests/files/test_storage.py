@@ -88,8 +88,8 @@ def test_full_disk_is_one_line(tmp_path):
     with pytest.raises(DataError) as caught, write_beside(target):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert str(caught.value) == (
-        f"{target}: cannot be written: no space left on device; nothing was kept; "
-        "free some space or write elsewhere"
+        f"{target}: cannot be written: no space left on device; an earlier file of that name "
+        "is unchanged; free some space, or write elsewhere"
     )
     assert not list(tmp_path.iterdir())
 
@@ -111,7 +111,7 @@ def test_hdf5_on_a_full_disk_is_one_line(tmp_path, room):
 
     answer = children.run(task)
     assert answer is not None
-    assert answer.startswith(f"DataError: {target}: cannot be written: file too large; nothing was")
+    assert answer.startswith(f"DataError: {target}: cannot be written: file too large; an earlier")
     assert not list(tmp_path.iterdir())
 
 

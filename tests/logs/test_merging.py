@@ -209,7 +209,7 @@ def test_what_cannot_be_merged_is_one_line(ingest, tmp_path):
     with pytest.raises(UsageError, match="is also an input; choose another file"):
         merge_files([monday, ingest("tuesday", TUESDAY)], monday)
     log = open_log(monday)
-    with pytest.raises(DataError, match="one was ingested with --data and one without"):
+    with pytest.raises(DataError, match=r"was ingested with --data and .* without; ingest both"):
         merge_logs([log, replace(log, lists=None)])
     with pytest.raises(DataError, match="log 1: is simulated"):
         merge_logs([LogFile(log.statistics, None), log])
