@@ -24,6 +24,9 @@ HEADS = ("stage", "work", "ours", "against", "ratio", "bar", "peak MB")
 ROWS: list[dict[str, Any]] = []
 OUT = Path(__file__).parents[2] / ".benchmarks"
 
+collect_ignore = ["clax_worker.py"]
+"""Runs in an environment of its own, which has CLAX."""
+
 
 class Contest:
     """Runs one benchmark's contestants and keeps what was found."""
