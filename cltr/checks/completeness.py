@@ -110,7 +110,11 @@ def truncated(evidence: Evidence) -> Iterator[Finding]:
         "rates are then too high at the bottom"
         if cut
         else "short lists are fine if there was nothing more to show, not if logging stopped early",
-        "log all that was shown" if cut else "",
+        "log all that was shown"
+        if cut
+        else "check that nothing more was shown there"
+        if level == "note"
+        else "",
     )
 
 

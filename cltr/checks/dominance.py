@@ -41,8 +41,8 @@ def largest_query(evidence: Evidence) -> Iterator[Finding]:
         uses,
         round(share, 4),
         f"of {several:,} queries, one has {traffic:.1%} of the interactions and one has "
-        f"{clicked:.1%} of the clicks; the traffic is worth {effective:,.1f} equally frequent "
-        "queries"
+        f"{clicked:.1%} of the clicks; the traffic says as much as {effective:,.1f} queries "
+        "would that are asked equally often"
         if several > 1
         else "all interactions are with one query",
         "averages over the traffic are then mostly about that query, and say little about the "

@@ -166,8 +166,8 @@ def flat_examination(evidence: Evidence) -> Iterator[Finding]:
         "rank-matters",
         for_all("warning" if flat else "good"),
         round(lowest, 4),
-        f"the same documents get {lowest:.2f} times the clicks at the rank where they get least, "
-        f"compared with rank {swaps.connected[0]}",
+        f"at the rank with the fewest clicks, the same documents get {lowest:.0%} of the clicks "
+        f"that they get at rank {swaps.connected[0]}",
         "users of a ranked list look at the first ranks more; where rank makes no difference, "
         "positions may not be those that users saw, or documents stand side by side",
         "check that positions are those that users saw" if flat else "",

@@ -203,8 +203,8 @@ def exposure(evidence: Evidence) -> Iterator[Finding]:
         "exposure",
         for_estimates(level),
         round(away, 4),
-        f"logged {source} put {away:.1%} of the impressions elsewhere than they were, beyond "
-        "chance",
+        f"documents were shown where the logged {source} put them, except for {away:.1%} of the "
+        "impressions (beyond chance)",
         "propensities of another log make every weight wrong",
         ""
         if level == "good"

@@ -8,6 +8,8 @@ from rich.text import Text
 
 from cltr.looks import DECISIONS, OUTCOMES, POINT, label, with_sign
 
+IN_FULL = {"log. smoothing": "logarithmic\nsmoothing"}
+"""Names of estimators that would be misread in short."""
 BOUNDS = {
     "betting": "lower bounds marked 'betting' or 'smoothing' hold for any number of interactions",
     "t": "those marked 't' are approximate",
@@ -29,7 +31,8 @@ def candidate_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     together = f" for all {n} candidates together" if n > 1 else ""
     yield Text(
         f"Lower bounds hold{together} with {result['confidence']:.0%} confidence; "
-        f"{'; '.join(BOUNDS.values())}. All rely on the click model ({result['click_model']}).",
+        f"{'; '.join(BOUNDS.values())}. All rely on the click model ({result['click_model']}). "
+        "docs/gate.md explains estimators and bounds.",
         style="dim",
     )
     yield from _independence(result["independent"])
@@ -85,7 +88,7 @@ def _estimates(one: Mapping[str, Any], result: Mapping[str, Any]) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for row in one["estimates"]:
         table.add_row(
-            row["estimator"],
+            IN_FULL.get(row["estimator"], row["estimator"]),
             f"{row['value']:.4f}",
             with_sign(row["difference"]),
             _number(row["error"]),
@@ -103,9 +106,10 @@ def _notes(one: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Text]:
     support = one["support"]
     yield Text(
         f"About this candidate the log says as much as {support['effective_sample']:,.0f} equally "
-        f"weighted {result['units']}; the largest weight of a click is "
-        f"{support['largest_weight']:,.1f}; {support['unsupported']:.1%} of the candidate's "
-        "exposure is on documents that production never shows.",
+        f"weighted {result['units']}; one click counts up to "
+        f"{support['largest_weight']:,.1f} times (the larger, the fewer clicks decide); "
+        f"{support['unsupported']:.1%} of the candidate's exposure is on documents that "
+        "production never shows.",
         style="dim",
     )
     yield Text(
@@ -158,7 +162,8 @@ def verdict_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     support = result["support"]
     yield Text(
         f"{support['unsupported']:.1%} of the candidate's exposure is on documents that production "
-        f"never shows; the largest weight of a click is {support['largest_weight']:,.1f}.",
+        f"never shows; one click counts up to {support['largest_weight']:,.1f} times (the larger, "
+        "the fewer clicks decide).",
         style="dim",
     )
     for note in result["notes"]:

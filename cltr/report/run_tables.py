@@ -12,11 +12,9 @@ from cltr.report.health_tables import health_lines, verdict_line
 ALWAYS = {"ndcg", "dcg", "precision", "recall", "mrr", "average_rank"}
 """Metrics that every result on judgements has."""
 KNOWN_HOW = {
-    "exact": "how often production shows a document is computed from its scores",
-    "logged": "how often production shows a document comes from propensities in the log",
-    "counted": (
-        "how often production shows a document is counted from the log, so it is an estimate"
-    ),
+    "exact": "Production's exposure is computed from production's scores.",
+    "logged": "Production's exposure comes from propensities in the log.",
+    "counted": "Production's exposure is counted from the log, so it is an estimate.",
 }
 
 
@@ -95,7 +93,7 @@ def _metrics(result: Mapping[str, Any]) -> Table:
     cutoff = f"NDCG@{result['top_k']}"
     for split in ("test", "train"):
         table.add_column(f"{cutoff}\n{SPLITS_IN_WORDS[split]}", justify="right")
-    table.add_column("change against\nproduction", justify="right")
+    table.add_column("change against\nproduction, test", justify="right")
     base = metrics["production"][name]
     for who, values in metrics.items():
         change = "" if who == "production" or base is None else _change(values[name], base)
@@ -244,26 +242,15 @@ def _certificate(result: Mapping[str, Any]) -> Table:
 def _certificate_notes(result: Mapping[str, Any]) -> Iterator[Text]:
     """What the worst case rests on, and how far documents were moved."""
     found = _certified_splits(result)
+    told: dict[str, list[str]] = {}
     for split, one in found.items():
-        basis = one["worst_case"]
-        weights = "each query counts once"
-        if basis["query_weights"] == "traffic":
-            weights = "queries count by their traffic"
-        yield Text(
-            f"{SPLITS_IN_WORDS[split]}: {weights}; {KNOWN_HOW[basis['exposure']]}; the most "
-            f"demoted document keeps {_kept(basis['kept_of_most_demoted'])} of its exposure.",
-            style="dim",
-        )
-        if one["documents_outside"] is not None:
-            yield Text(
-                f"{SPLITS_IN_WORDS[split]}: {one['documents_outside']:.1%} of the documents have a "
-                "weight outside of the clip's band around production's weight.",
-                style="dim",
-            )
+        told.setdefault(_basis_of(one), []).append(SPLITS_IN_WORDS[split])
+    for sentences, splits in told.items():
+        yield Text(f"Worst case on {' and '.join(splits)}: {sentences}", style="dim")
     if result.get("certificate_confirmed"):
-        splits = " and ".join(SPLITS_IN_WORDS[split] for split in found)
+        those = " and ".join(SPLITS_IN_WORDS[split] for split in found)
         yield Text(
-            f"Confirmed: computed again from the files of the run, the worst case of {splits} is "
+            f"Confirmed: computed again from the files of the run, the worst case of {those} is "
             "what the run says, on average and for the most affected query."
         )
     if result.get("clip_fraction") is not None and result.get("plan") != "stay":
@@ -280,5 +267,23 @@ def _certificate_notes(result: Mapping[str, Any]) -> Iterator[Text]:
         )
 
 
+def _basis_of(one: Mapping[str, Any]) -> str:
+    """How the worst case of a split was computed, and what happens to documents, in sentences."""
+    basis, outside = one["worst_case"], one["documents_outside"]
+    by_traffic = basis["query_weights"] == "traffic"
+    weights = "queries count by their traffic." if by_traffic else "all queries count equally."
+    told = [weights, KNOWN_HOW[basis["exposure"]], _kept(basis["kept_of_most_demoted"])]
+    if outside is not None:
+        some = "less than 0.1%" if outside < 0.001 else f"{outside:.1%}"
+        moved = f"{some[0].upper()}{some[1:]} of the documents" if outside > 0 else "No document"
+        told.append(f"{moved} moved further from production than training rewards (its clip).")
+    return " ".join(told)
+
+
 def _kept(ratio: float) -> str:
-    return "less than 0.01 %" if ratio < 1e-4 else f"{100 * min(ratio, 1.0):.3g} %"
+    """What the most demoted document keeps of its exposure."""
+    if ratio >= 1 - 1e-9:
+        return "No document loses exposure."
+    share = f"only {100 * ratio:.3g}%" if ratio < 0.9995 else "more than 99.9%"
+    share = "less than 0.01%" if ratio < 1e-4 else share
+    return f"One document keeps {share} of its exposure; no other loses more."

@@ -84,9 +84,9 @@ def test_the_worst_case_is_shown_for_both_splits_in_points_of_the_metric():
     assert row(text, "at most 3 documents relevant") == ["6.7 points", "6.7 points"]
     assert row(text, "the most affected query") == ["90.0 points", "90.0 points"]
     flat = " ".join(text.split())
-    assert "test queries: each query counts once; how often production shows" in flat
-    assert "the most demoted document keeps 25 % of its exposure" in flat
-    assert "8.9% of the documents have a weight outside of the clip's band" in flat
+    assert "queries: all queries count equally. Production's exposure is computed from" in flat
+    assert "One document keeps only 25% of its exposure; no other loses more." in flat
+    assert "8.9% of the documents moved further from production than training rewards" in flat
     assert "The clip stopped learning for 1.7% of the rewarded documents" in flat
 
 
@@ -94,10 +94,25 @@ def test_the_basis_of_the_worst_case_is_named():
     case = {**CERTIFICATE["worst_case"], "query_weights": "traffic", "exposure": "counted"}
     found = {**CERTIFICATE, "worst_case": {**case, "kept_of_most_demoted": 1e-9}}
     flat = " ".join(printed(result(certificate={"train": found, "test": None})).split())
-    assert "training queries: queries count by their traffic" in flat
+    assert "Worst case on training queries: queries count by their traffic" in flat
     assert "counted from the log, so it is an estimate" in flat
-    assert "keeps less than 0.01 % of its exposure" in flat
+    assert "keeps less than 0.01% of its exposure" in flat
     assert "test queries:" not in flat
+
+
+@pytest.mark.parametrize(
+    ("kept", "outside", "said"),
+    [
+        (1.0, 0.0, "No document loses exposure. No document moved further from production"),
+        (0.9999, 0.0001, "keeps more than 99.9% of its exposure; no other loses more. Less"),
+    ],
+)
+def test_splits_with_the_same_basis_are_told_together(kept, outside, said):
+    case = {**CERTIFICATE["worst_case"], "kept_of_most_demoted": kept}
+    found = {**CERTIFICATE, "worst_case": case, "documents_outside": outside}
+    flat = " ".join(printed(result(certificate={"train": found, "test": found})).split())
+    assert flat.count("Worst case on") == 1
+    assert said in flat
 
 
 def test_what_there_is_not_is_not_shown():
