@@ -37,7 +37,7 @@ def clicks(evidence: Evidence) -> Iterator[Finding]:
         f"{counts['train']:,} training and {counts['valid']:,} validation clicks in "
         f"{evidence.train.n_interactions + evidence.valid.n_interactions:,} interactions",
         "an estimate's error falls with the root of the number of clicks: with fewer than "
-        f"{FEW_CLICKS} it is 10 % of its value or more",
+        f"{FEW_CLICKS} it is 10% of its value or more",
         "" if level == "good" else "log for longer, or merge the logs of more days",
     )
 

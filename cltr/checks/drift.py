@@ -63,7 +63,7 @@ def drift(evidence: Evidence) -> Iterator[Finding]:
         "drift",
         for_all(level),
         round(float(rates[1] / rates[0]), 4) if rates[0] > 0 else None,
-        f"from the first to the last {100 * PART:.0f} % of the log the click rate went from "
+        f"from the first to the last {100 * PART:.0f}% of the log the click rate went from "
         f"{rates[0]:.4f} to {rates[1]:.4f}"
         + ("" if errors > BEYOND_CHANCE else ", which may be chance")
         + f"; {depth:.0%} of the impressions moved to other ranks",

@@ -44,7 +44,7 @@ Examples:
 @click.option(
     "--intervals",
     is_flag=True,
-    help="Also compute 95 % confidence intervals for position bias and trust bias.",
+    help="Also compute 95% confidence intervals for position bias and trust bias.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, help="Seed of all random choices.  [1]"

@@ -269,9 +269,9 @@ def _percent(share: float) -> str:
 
     Example:
         >>> _percent(0.975), _percent(2 * 0.95 - 1)
-        ('97.5 %', '90 %')
+        ('97.5%', '90%')
     """
-    return f"{100 * share:.4g} %"
+    return f"{100 * share:.4g}%"
 
 
 def _points(share: float) -> str:

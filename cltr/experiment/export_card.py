@@ -52,7 +52,7 @@ def _worth(result: Mapping[str, Any]) -> list[str]:
     gain = result.get("off_policy", {}).get("difference", {})
     if gain.get("value") is not None:
         ends = [gain.get(key) for key in ("low", "high")]
-        interval = "" if None in ends else f" (95 % interval {ends[0]:+.4f} to {ends[1]:+.4f})"
+        interval = "" if None in ends else f" (95% interval {ends[0]:+.4f} to {ends[1]:+.4f})"
         lines.append(
             f"- Estimated gain over production in the training metric: {gain['value']:+.4f}"
             f"{interval}; it relies on the click model `{result['click_model']}`."

@@ -129,6 +129,6 @@ def _check(loss: float, gain: Mapping[str, Any], sentence: str) -> HealthCheck:
         "inconclusive",
         loss,
         f"The start is worse than production by validation clicks: {gain['value']:+.4f} DCG a "
-        f"request (95 % interval {gain['low']:+.4f} to {high:+.4f}).",
+        f"request (95% interval {gain['low']:+.4f} to {high:+.4f}).",
         "Give production's scores of all documents (--production).",
     )

@@ -175,7 +175,7 @@ def check_possible(rewards: Rewards, *, seed: int = 0) -> HealthCheck:
     advice = "The click model or the exposure is wrong; use --click-model auto, or check the log."
     if found.value <= 0 <= found.high:
         sentence = (
-            f"{told} (lower bound {found.low:.3f}, upper bound {found.high:.3f}, each with 95 % "
+            f"{told} (lower bound {found.low:.3f}, upper bound {found.high:.3f}, each with 95% "
             "confidence). So the clicks do not show that users want what production shows."
         )
         return HealthCheck("possible values", "fail", number, sentence, advice)

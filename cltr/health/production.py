@@ -48,7 +48,7 @@ def check_production(parts: Sequence[Rewards], *, seed: int = 0) -> HealthCheck:
     found = cluster_interval(joined, confidence=CONFIDENCE, target="these queries", seed=seed)
     told = (
         f"{found.value:+.3f} per interaction (lower bound {found.low:+.3f}, upper bound "
-        f"{found.high:+.3f}, each with 95 % confidence)"
+        f"{found.high:+.3f}, each with 95% confidence)"
     )
     if found.low > 0:
         sentence = (

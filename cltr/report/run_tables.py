@@ -150,7 +150,7 @@ def _off_policy(result: Mapping[str, Any]) -> Table:
     table.add_column("")
     table.add_column(f"{name}, estimated ({found['reward']})", justify="right")
     table.add_column("standard error", justify="right")
-    table.add_column("95 % interval", justify="right")
+    table.add_column("95% interval", justify="right")
     for who in ("production", "policy", "difference"):
         estimate = found[who]
         style = "bold" if who == "policy" else None

@@ -51,7 +51,7 @@ def panel_tables(result: Mapping[str, Any]) -> Iterator[Table | Text]:
     table = Table(
         title=f"gain of {result['measure']} on production, as a share of it",
         title_justify="left",
-        caption="worst: the worst seed. below: runs more than 1 % below production. worst case:\n"
+        caption="worst: the worst seed. below: runs more than 1% below production. worst case:\n"
         f"NDCG points ({POINT}) that can be lost whatever users find relevant, mean over seeds.",
         caption_justify="left",
         box=box.SIMPLE,

@@ -111,10 +111,10 @@ def test_both_errors_are_told_where_they_differ():
 
 def test_each_bound_and_both_together_have_their_confidence():
     told = BETTER.sentence()
-    assert "lower bound +0.0500, upper bound +0.1500, each with 95 % confidence" in told
-    assert "both with 90 %" in told
+    assert "lower bound +0.0500, upper bound +0.1500, each with 95% confidence" in told
+    assert "both with 90%" in told
     of_an_interval = Gain(0.1, 0.02, 0.05, 0.15, 0.975, 1000).sentence()
-    assert "each with 97.5 % confidence, both with 95 %" in of_an_interval
+    assert "each with 97.5% confidence, both with 95%" in of_an_interval
 
 
 def test_nothing_has_no_sign():

@@ -62,7 +62,7 @@ class Confidence(click.ParamType):  # type: ignore[type-arg]
         except ValueError:
             self.fail(f"'{value}' is not a number such as 0.95", param, ctx)
         if not LEAST_CONFIDENCE < share < 1:
-            meant = f"; for {word} % say {share / 100:g}" if 50 < share < 100 else ""
+            meant = f"; for {word}% say {share / 100:g}" if 50 < share < 100 else ""
             self.fail(f"'{value}' does not lie between 0.5 and 1{meant}", param, ctx)
         return share
 
