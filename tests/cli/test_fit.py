@@ -152,7 +152,7 @@ def test_one_model_into_one_file_and_a_picture_elsewhere(cltr, log, here):
 @pytest.mark.parametrize(
     ("words", "code", "reason"),
     [
-        (["--click-model", "dbn"], 1, "cltr simulate --sessions or cltr ingest --sessions"),
+        (["--click-model", "dbn"], 1, "make the log again with --sessions"),
         (["--click-model", "pbm", "--click-model", "pbm"], 2, "given twice"),
         (["--click-model", "adversarial"], 2, "cannot be fitted"),
         (["--click-model", "pbn"], 2, "Did you mean 'pbm'"),

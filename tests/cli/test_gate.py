@@ -127,7 +127,7 @@ def test_counts_alone_will_do(cltr, here, scores):
             "--ties cannot be used with --log",
         ),
         (["gate", "production", *JUDGING, "--max-loss", "much"], 2, "Invalid value"),
-        (["gate", "production", "--confidence", "95"], 2, "between 0.5 and 1; for 95 % say 0.95"),
+        (["gate", "production", "--confidence", "95"], 2, "between 0.5 and 1; for 95% say 0.95"),
         (
             ["gate", "production", "--max-loss", "2"],
             2,
