@@ -107,8 +107,8 @@ def _check_run(run: Any) -> None:
         return  # if it is no run, opening it says so
     what = run if named else "data frame"
     raise UsageError(
-        f"{what}: is not a run folder, so only the clicks of a log can judge it; give the log that "
-        "production served with --log LOG"
+        f"{what}: is not a run folder, so it needs clicks to be judged by; add --log LOG, a "
+        "click log of production"
     )
 
 

@@ -104,9 +104,11 @@ def rare_queries(evidence: Evidence) -> Iterator[Finding]:
         round(often, 4),
         f"{often:.1%} of the interactions are with queries that came {FEW_DISPLAYS} times or more; "
         f"the median query came {median:g} times, the most frequent {most:,} times",
-        "exposure that is counted from a few lists describes these lists, not what production "
-        "would show; and a score per document learns nothing from a query that came once",
-        "" if rare == "good" else "give features (--data) and production's scores (--production)",
+        "of a rare query the log has only a few of the lists that production would show, and "
+        "without features nothing is learned from a query that came once",
+        ""
+        if rare == "good"
+        else "ingest the log with features (--data) and production's scores (--production)",
         details={"median_displays": median},
     )
 

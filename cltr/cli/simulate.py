@@ -24,7 +24,8 @@ Examples:
 @click.option(
     "--sessions",
     is_flag=True,
-    help="Also store each interaction (a ranking that was shown, and its clicks), not only counts.",
+    help="Also store each interaction (a ranking that was shown, and its clicks), not only counts: "
+    "bounds get narrower, and more click models can be fitted.",
 )
 @out_file(help="Log file to write (.h5).", required=True)
 @shared
@@ -41,7 +42,8 @@ def command(
 
     cltr trains a production ranker on the labels of 3 % of the training queries, shows its rankings
     to simulated users, and writes a log file with impressions and clicks per document and rank, and
-    production's scores. The size of the file does not depend on the number of interactions.
+    production's scores. Without --sessions, the size of the file does not depend on the number of
+    interactions.
     """
     del verbose
     warn_about_plugins()

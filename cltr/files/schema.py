@@ -112,4 +112,7 @@ def _check_lengths(
         expected = int(axis) if isinstance(axis, int) else known + extra
         if length != expected:
             beside = f" to agree with '{other}'" if other != name else ""
-            raise DataError(f"{path}: '{name}' has length {length}; expected {expected}{beside}")
+            raise DataError(
+                f"{path}: '{name}' has length {length}; expected {expected}{beside}; the "
+                "file is damaged, so make it again"
+            )

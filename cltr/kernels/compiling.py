@@ -1,7 +1,7 @@
 """Say once on stderr when kernels are compiled: it takes seconds, and happens once per machine.
 
-Compiled kernels are kept beside their source (numba's cache), so that this is seen after an
-installation or an update, and never again. Kernels import this module.
+Compiled kernels are kept beside their source (numba's cache), so that a command says this
+at its first use after an installation or an update. Kernels import this module.
 """
 
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.core import event
 
-MESSAGE = "compiling kernels, once; this takes some seconds\n"
+MESSAGE = "compiling fast code for this command, once; this takes some seconds\n"
 
 
 class _Announcer(event.Listener):

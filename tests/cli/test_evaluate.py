@@ -71,10 +71,10 @@ def test_no_run_no_verdict(refused, here):
 
 def test_a_table_needs_a_log(refused, here):
     (here / "good.csv").write_text("query,document,score\n")
-    line = ": is not a run folder, so only the clicks of a log can judge it; give the log that "
+    line = ": is not a run folder, so it needs clicks to be judged by; add --log LOG, "
     for word in ("good.csv", "production"):
         told = refused("evaluate", word, code=2)
-        assert told == f"{word}{line}production served with --log LOG"
+        assert told == f"{word}{line}a click log of production"
 
 
 def test_a_run_without_a_result(refused, run, here):

@@ -51,7 +51,8 @@ FOREIGN = {
     "nothing": (lambda f: _replace(f, "pair", h5py.Empty("<i8")), "'pair' has shape None; exp"),
     "wrong length": (
         lambda f: _replace(f, "ends", np.arange(9)),
-        "'ends' has length 9; expected 4 to agree with 'values'",
+        "'ends' has length 9; expected 4 to agree with 'values'; "
+        "the file is damaged, so make it again",
     ),
     "wrong number": (
         lambda f: _replace(f, "pair", np.arange(3)),
@@ -59,7 +60,8 @@ FOREIGN = {
     ),
     "wrong context": (
         lambda f: f.create_dataset("context/user", data=np.arange(2)),
-        "'context/user' has length 2; expected 3 to agree with 'values'",
+        "'context/user' has length 2; expected 3 to agree with 'values'; "
+        "the file is damaged, so make it again",
     ),
     "external link": (lambda f: _link(f, h5py.ExternalLink("o.h5", "/a")), "'pair' is a link to"),
     "soft link": (lambda f: _link(f, h5py.SoftLink("/ends")), "'pair' is a link to elsewhere"),

@@ -28,5 +28,5 @@ def test_the_first_run_says_so_once_and_the_second_not_at_all(tmp_path):
         for _ in range(2)
     )
     assert first.stdout == second.stdout == "8.5\n"
-    assert first.stderr == "compiling kernels, once; this takes some seconds\n"
+    assert first.stderr == "compiling fast code for this command, once; this takes some seconds\n"
     assert second.stderr == ""

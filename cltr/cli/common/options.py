@@ -282,7 +282,8 @@ _RUN_OPTIONS = (
     click.option(
         "--users",
         metavar="NAME",
-        help="Without a log: how simulated users click, a click model.  [that of --click-model]",
+        help="How simulated users click: name of a click model, such as pbm or adversarial. Not "
+        "with a log.  [as --click-model]",
     ),
     click.option("--scorer", metavar="NAME", help="Kind of model that scores documents.  [mlp]"),
     click.option(
