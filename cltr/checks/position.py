@@ -108,7 +108,7 @@ def _size(error: float) -> str:
 
     Example:
         >>> _size(0.04), _size(1.1)
-        ('±4 %', 'a factor of 3.0')
+        ('±4%', 'a factor of 3.0')
     """
     return f"±{100 * error:.0f}%" if error <= HALF_ERROR else f"a factor of {np.exp(error):.1f}"
 
