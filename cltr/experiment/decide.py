@@ -11,8 +11,8 @@ from cltr.evaluation.verdict import Verdict
 from cltr.health.outcome import HealthCheck, with_outcome
 
 GATE = (
-    "These bounds are approximate. Those of `cltr gate` hold for any number of interactions and "
-    "are wider, so it may ask for a canary first."
+    "These bounds are approximate. Those of `cltr gate` hold for any number of interactions, so "
+    "ask it too before you deploy."
 )
 """Why a run and the gate can differ."""
 
