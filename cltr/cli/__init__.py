@@ -223,5 +223,8 @@ def main() -> None:
     from cltr.experiment.library_setup import set_up_libraries
 
     set_up_libraries()
-    with interrupts.end_on_signals():
-        cli(prog_name="cltr")
+    try:
+        with interrupts.end_on_signals():
+            cli(prog_name="cltr")
+    except KeyboardInterrupt:  # the command has ended, its process has not
+        _fail_interrupted()

@@ -82,6 +82,25 @@ def test_a_signal_that_comes_while_an_object_is_removed_is_one_line():
     assert done.stderr.startswith("Error: interrupted; ")
 
 
+LATE = """
+import os, signal, sys
+from cltr.cli import main
+from cltr.cli.common import interrupts
+signal.set_wakeup_fd = lambda fd, **_: fd == -1 and os.kill(os.getpid(), signal.SIGTERM)
+sys.argv = ["cltr", "data", "info", "demo"]
+main()
+"""
+
+
+def test_a_signal_in_the_instant_in_which_a_command_ends_is_one_line():
+    done = subprocess.run(
+        [sys.executable, "-c", LATE], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 128 + signal.SIGTERM
+    assert done.stderr.startswith("Error: interrupted; ")
+    assert done.stderr.count("\n") == 1
+
+
 def test_an_interrupted_run_says_how_to_resume(tmp_path):
     words = [*COMMANDS["train"]]
     process = subprocess.Popen(
