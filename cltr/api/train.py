@@ -187,7 +187,8 @@ def simulate(
         top_k: number of displayed ranks. [5]
         interactions: training interactions. [100000]
         seed: seed of all random choices. [1]
-        sessions: keep every interaction, not only counts.
+        sessions: keep every interaction, not only counts; they are drawn in another way, so the
+            same seed can give other clicks.
         options: options of components, such as ``{"production.fraction": 0.1}``.
         config: a run file with values for everything that is not given.
         progress: show progress bars; by default only in a terminal.

@@ -28,9 +28,9 @@ Examples:
     "--production",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Table with production's scores (columns query, document, score); needed with other data "
-    "than the run's, if the model adds to production's scores or some requests get production's "
-    "ranking.",
+    help="Table with production's scores (columns query, document, score); needed with --data if "
+    "the run builds on production's scores, or serves production to some requests; cltr says so if "
+    "it is missing.",
 )
 @click.option(
     "--requests",

@@ -54,7 +54,8 @@ On Yahoo, MSLR and Istella data, the picture also has the paper's own curves."""
     "--quick",
     is_flag=True,
     help="Use fewer numbers of interactions (two to five, up to 1e6) and fewer seeds (2, or 3 for "
-    "figure-2), so that it takes minutes instead of hours; -n and --seeds still count.",
+    "figure-2), so that it takes minutes instead of hours; -n and --seeds, if given, replace "
+    "these.",
 )
 @grid_options(
     interactions="Numbers of training interactions, such as 1e2..1e9:9 for 9 numbers.  "

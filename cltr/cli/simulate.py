@@ -25,7 +25,8 @@ Examples:
     "--sessions",
     is_flag=True,
     help="Also store each interaction (a ranking that was shown, and its clicks), not only counts: "
-    "bounds get narrower, and more click models can be fitted.",
+    "bounds get narrower, and more click models can be fitted. The same seed can give other clicks "
+    "than without --sessions, because they are drawn in another way.",
 )
 @out_file(help="Log file to write (.h5).", required=True)
 @shared

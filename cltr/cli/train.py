@@ -29,6 +29,7 @@ Examples:
     click_model="Model of how users click, which the estimates assume; 'auto' fits one to the "
     "clicks.  [auto with --log, else trust-bias]",
     example="estimator.clip=100/N",
+    users=" Not with --log.",
     top_k="those of the log, at most 10; 5 without a log",
 )
 @click.option(

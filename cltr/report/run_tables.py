@@ -268,22 +268,26 @@ def _certificate_notes(result: Mapping[str, Any]) -> Iterator[Text]:
 
 
 def _basis_of(one: Mapping[str, Any]) -> str:
-    """How the worst case of a split was computed, and what happens to documents, in sentences."""
+    """What happens to documents, and how the worst case of a split was computed, in sentences."""
     basis, outside = one["worst_case"], one["documents_outside"]
     by_traffic = basis["query_weights"] == "traffic"
-    weights = "queries count by their traffic." if by_traffic else "all queries count equally."
-    told = [weights, KNOWN_HOW[basis["exposure"]], _kept(basis["kept_of_most_demoted"])]
-    if outside is not None:
-        some = "less than 0.1%" if outside < 0.001 else f"{outside:.1%}"
-        moved = f"{some[0].upper()}{some[1:]} of the documents" if outside > 0 else "No document"
-        told.append(f"{moved} moved further from production than training rewards (its clip).")
-    return " ".join(told)
+    weights = "Queries count by their traffic." if by_traffic else "All queries count equally."
+    moved = [] if outside is None else [_moved(outside)]
+    kept = _kept(basis["kept_of_most_demoted"])
+    return " ".join([kept, *moved, weights, KNOWN_HOW[basis["exposure"]]])
+
+
+def _moved(outside: float) -> str:
+    """How many documents moved beyond the clip."""
+    share = "Less than 0.1%" if outside < 0.001 else f"{outside:.1%}"
+    who = f"{share} of the documents" if outside > 0 else "No document"
+    return f"{who} moved beyond the clip, the limit up to which training rewards a move."
 
 
 def _kept(ratio: float) -> str:
     """What the most demoted document keeps of its exposure."""
     if ratio >= 1 - 1e-9:
         return "No document loses exposure."
-    share = f"only {100 * ratio:.3g}%" if ratio < 0.9995 else "more than 99.9%"
+    share = f"{100 * ratio:.3g}%" if ratio < 0.9995 else "more than 99.9%"
     share = "less than 0.01%" if ratio < 1e-4 else share
-    return f"One document keeps {share} of its exposure; no other loses more."
+    return f"The hardest-hit document keeps {share} of the exposure that production gave it."

@@ -84,9 +84,10 @@ def test_the_worst_case_is_shown_for_both_splits_in_points_of_the_metric():
     assert row(text, "at most 3 documents relevant") == ["6.7 points", "6.7 points"]
     assert row(text, "the most affected query") == ["90.0 points", "90.0 points"]
     flat = " ".join(text.split())
-    assert "queries: all queries count equally. Production's exposure is computed from" in flat
-    assert "One document keeps only 25% of its exposure; no other loses more." in flat
-    assert "8.9% of the documents moved further from production than training rewards" in flat
+    kept = "The hardest-hit document keeps 25% of the exposure that production gave it."
+    moved = "8.9% of the documents moved beyond the clip, the limit up to which training rewards"
+    assert f"{kept} {moved} a move. All queries count equally." in flat
+    assert "equally. Production's exposure is computed from production's scores." in flat
     assert "The clip stopped learning for 1.7% of the rewarded documents" in flat
 
 
@@ -94,17 +95,18 @@ def test_the_basis_of_the_worst_case_is_named():
     case = {**CERTIFICATE["worst_case"], "query_weights": "traffic", "exposure": "counted"}
     found = {**CERTIFICATE, "worst_case": {**case, "kept_of_most_demoted": 1e-9}}
     flat = " ".join(printed(result(certificate={"train": found, "test": None})).split())
-    assert "Worst case on training queries: queries count by their traffic" in flat
+    assert "Worst case on training queries: The hardest-hit document keeps less than" in flat
+    assert "Queries count by their traffic" in flat
     assert "counted from the log, so it is an estimate" in flat
-    assert "keeps less than 0.01% of its exposure" in flat
+    assert "keeps less than 0.01% of the exposure that production gave it." in flat
     assert "test queries:" not in flat
 
 
 @pytest.mark.parametrize(
     ("kept", "outside", "said"),
     [
-        (1.0, 0.0, "No document loses exposure. No document moved further from production"),
-        (0.9999, 0.0001, "keeps more than 99.9% of its exposure; no other loses more. Less"),
+        (1.0, 0.0, "No document loses exposure. No document moved beyond the clip"),
+        (0.9999, 0.0001, "keeps more than 99.9% of the exposure that production gave it. Less"),
     ],
 )
 def test_splits_with_the_same_basis_are_told_together(kept, outside, said):

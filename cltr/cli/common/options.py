@@ -240,13 +240,14 @@ def warn_about_plugins() -> None:
 
 
 def run_options(
-    *, click_model: str, example: str, top_k: str = "5"
+    *, click_model: str, example: str, users: str = "", top_k: str = "5"
 ) -> Callable[[Command], Command]:
     """What a run is composed of; only given flags reach the run file.
 
     Args:
         click_model: help of ``--click-model``.
         example: of ``-o`` that means something to the command.
+        users: when ``--users`` may not be given, as a sentence.
         top_k: what the number of ranks is by default.
     """
 
@@ -271,6 +272,10 @@ def run_options(
             command = option(command)
         ranks = f"Ranks that users see, and the cutoff of the metric.  [{top_k}]"
         command = click.option("--top-k", type=Count(), help=ranks)(command)
+        clicking = "How simulated users click: name of a click model, such as pbm or adversarial."
+        command = click.option(
+            "--users", metavar="NAME", help=f"{clicking}{users}  [as --click-model]"
+        )(command)
         command = click.option("--click-model", metavar="NAME", help=click_model)(command)
         data = "Data set file from 'cltr data import'.  [demo: a small one in the package]"
         return click.option("--data", metavar="FILE", help=data)(command)
@@ -279,12 +284,6 @@ def run_options(
 
 
 _RUN_OPTIONS = (
-    click.option(
-        "--users",
-        metavar="NAME",
-        help="How simulated users click: name of a click model, such as pbm or adversarial. Not "
-        "with a log.  [as --click-model]",
-    ),
     click.option("--scorer", metavar="NAME", help="Kind of model that scores documents.  [mlp]"),
     click.option(
         "-n",
