@@ -143,11 +143,11 @@ def gradient_of(change):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (lambda g, mask: -g, "downhill"),
+        (lambda g, mask: -g, "lowers the objective"),
         (lambda g, mask: g[:, :3], "another shape"),
         (lambda g, mask: np.where(g > 0, np.nan, g), "not finite"),
-        (lambda g, mask: g + 1e-3 * ~mask, "padding is not 0"),
-        (lambda g, mask: g + mask, "a single document has a gradient"),
+        (lambda g, mask: g + 1e-3 * ~mask, "not 0 at padding"),
+        (lambda g, mask: g + mask, "a list of one document is not 0"),
         (lambda g, mask: g + NOISE.normal(size=g.shape) * (mask & (mask.sum(1) > 1)[:, None]),
          "another gradient"),
         (lambda g, mask: g * mask.shape[1], "more padding changes"),

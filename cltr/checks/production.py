@@ -128,11 +128,11 @@ def _told(found: Variation) -> str:
 _MEANING = {
     "deterministic": "a fixed list shows each document at one rank: rank and relevance cannot be "
     "told apart, and documents that were not shown have no clicks",
-    "partly deterministic": "for queries with a fixed list, all rests on position bias as other "
-    "queries show it; documents that were not shown have no clicks",
-    "changes by time": "each change moves documents to other ranks, which tells position bias if "
-    "their relevance stayed the same; what else changed at that time looks like rank, and what was "
-    "shown on average is not what is shown now",
+    "partly deterministic": "for queries with a fixed list, estimates rest on the position bias "
+    "that other queries show; documents that were not shown have no clicks",
+    "changes by time": "each change moved documents to other ranks, which shows position bias "
+    "unless something else that affects clicks changed at the same time; what the log shows on "
+    "average is not what production shows now",
     "varied": "the same documents were seen at several ranks",
     "unknown": "whether rankings vary can only be seen where a query comes again",
 }

@@ -53,7 +53,8 @@ Examples:
     "--out",
     type=click.Path(path_type=Path),
     callback=say_replaced,
-    help="Folder for models, picture and report, or FILE.h5 for one model.  [LOG-models]",
+    help="Folder to write the models, a picture and the report to, or FILE.h5 for one model.  "
+    "[the log's name with -models]",
 )
 @out_file(
     "--plot",

@@ -205,7 +205,10 @@ def _check(path: Path, dataset: Dataset) -> None:
     """What types and lengths alone do not say."""
     offsets, labels = dataset.offsets, dataset.labels
     if not (offsets[0] == 0 and offsets[-1] == len(labels) and (np.diff(offsets) > 0).all()):
-        raise DataError(f"{path}: 'offsets' do not cut {len(labels)} documents into lists")
+        raise DataError(
+            f"{path}: 'offsets' must rise from 0 to {len(labels)}, the number of documents; the "
+            "file is damaged, so make it again"
+        )
     _check_splits(path, dataset)
     if np.isnan(labels).any():
         some = dataset.lists.sum((~np.isnan(labels)).astype(np.float64))

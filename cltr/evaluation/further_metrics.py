@@ -60,8 +60,8 @@ class ExpectedReciprocalRank(Metric):
         draws: int = Field(
             200,
             ge=1,
-            description="simulated users for a policy that draws its rankings; the error of the "
-            "mean over queries is below 0.5 / sqrt(draws x queries).",
+            description="number of users to simulate for a policy that draws its rankings; the "
+            "error of the mean over queries is below 0.5 / sqrt(draws x queries).",
         )
 
     options: "ExpectedReciprocalRank.Options"

@@ -83,7 +83,10 @@ def read_lists(path: Path, file: h5py.File) -> Dataset | None:
     queries, documents = (map_array(file[f"lists/{name}_ids"]) for name in ("query", "document"))
     rising = len(offsets) > 1 and offsets[0] == 0 and (np.diff(offsets) > 0).all()
     if not rising or offsets[-1] != len(documents):
-        raise DataError(f"{path}: 'lists/offsets' do not cut {len(documents)} documents into lists")
+        raise DataError(
+            f"{path}: 'lists/offsets' must rise from 0 to {len(documents)}, the number of "
+            "documents; the file is damaged, so make it again"
+        )
     return lists_of_log(
         offsets,
         text_of(path, "lists/query_ids", queries),

@@ -112,5 +112,8 @@ def _with_production(gain: PiecewiseGain) -> tuple[Floats, Floats]:
 def falling(rank_weights: Floats) -> Floats:
     """Rank weights as the kernels need them; an error if they rise."""
     if (np.diff(rank_weights) > 0).any() or (rank_weights < 0).any():
-        raise DataError("the optimum needs rank weights that are not negative and do not rise")
+        raise DataError(
+            "the rank weights of the metric are negative or rise from rank to rank, and the best "
+            "weights are known only where they do not; choose another metric (--metric dcg)"
+        )
     return np.ascontiguousarray(rank_weights, np.float64)

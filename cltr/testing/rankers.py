@@ -36,16 +36,23 @@ def check_ranker(ranker: Ranker) -> None:
     demand(gradient.shape == scores.shape, "the gradient has another shape than the scores")
     demand(bool(np.isfinite(gradient).all()), "the gradient is not finite")
     demand_floats(gradient, scores.shape, "the gradient")
-    demand(bool((gradient[~mask] == 0).all()), "the gradient of padding is not 0")
-    demand(bool((np.abs(gradient[0]) < 1e-5).all()), "a single document has a gradient")
-    demand(np.array_equal(gradient, run(scores, mask, rewards)), "the same seed, another gradient")
+    demand(bool((gradient[~mask] == 0).all()), "the gradient is not 0 at padding")
+    demand(
+        bool((np.abs(gradient[0]) < 1e-5).all()), "the gradient of a list of one document is not 0"
+    )
+    demand(
+        np.array_equal(gradient, run(scores, mask, rewards)), "the same seed gives another gradient"
+    )
     wide = [
         np.pad(a, ((0, 0), (0, 3)), constant_values=c)
         for a, c in ((scores, -np.inf), (mask, False), (rewards, 0.0))
     ]
     demand(np.allclose(gradient, run(*wide)[:, :8]), "more padding changes the gradient")
     steps = np.where(mask, gradient, 0.0)
-    demand(bool((steps[2:] * _exact(scores, mask, rewards)[2:]).sum() > 0), "it leads downhill")
+    demand(
+        bool((steps[2:] * _exact(scores, mask, rewards)[2:]).sum() > 0),
+        "a step along the gradient lowers the objective",
+    )
 
 
 def _exact(scores: Floats, mask: np.ndarray, rewards: Floats) -> Floats:

@@ -127,10 +127,10 @@ FOREIGN = {
     "wrong type": (_set("labels", np.zeros(105, int)), "'labels' has type int64"),
     "too few labels": (_set("labels", np.zeros(104)), "'labels' has length 104; expected 105"),
     "link": (_set("labels", h5py.ExternalLink("o.h5", "/x")), "'labels' is a link to elsewhere"),
-    "lists do not end": (_set("offsets", np.arange(36)), "'offsets' do not cut 105 documents"),
+    "lists do not end": (_set("offsets", np.arange(36)), "'offsets' must rise from 0 to 105"),
     "empty list": (
         _set("offsets", np.sort(np.r_[0, 0, np.arange(3, 102, 3), 105])),
-        "'offsets' do not cut",
+        "'offsets' must rise",
     ),
     "splits overlap": (
         _set("splits", np.array([[0, 20], [19, 25], [25, 35]])),

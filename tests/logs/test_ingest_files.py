@@ -40,7 +40,7 @@ def test_lists_of_a_foreign_file_are_checked(tmp_path):
     out = tmp_path / "log.h5"
     with h5py.File(out, "r+") as file:
         file["lists/offsets"][...] = [0, 2]
-    with pytest.raises(DataError, match="'lists/offsets' do not cut 3 documents into lists"):
+    with pytest.raises(DataError, match="'lists/offsets' must rise from 0 to 3"):
         open_log(out)
     with h5py.File(out, "r+") as file:
         del file["lists/offsets"]

@@ -138,7 +138,7 @@ def test_a_gain_that_is_not_concave_is_refused():
 
 def test_rank_weights_that_rise_are_refused():
     gain = PiecewiseGain(np.zeros((2, 1)), np.zeros((2, 2)), np.array([0.5, 1.0]))
-    with pytest.raises(DataError, match="do not rise"):
+    with pytest.raises(DataError, match="rise from rank to rank"):
         best_weights(gain, Lists.of_offsets(np.array([0, 2])), np.array([0.5, 1.0]))
 
 
