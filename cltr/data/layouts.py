@@ -44,6 +44,7 @@ def find_files(
             raise DataError(f"{path}: no such file or folder")
     folders = [path for path in paths if path.is_dir()]
     if not folders:
+        refuse_fold(fold, f"{paths[0]} is a file")
         return _by_name(list(paths), "the files"), []
     if len(paths) > 1:
         raise UsageError(f"{folders[0]}: is a folder among {len(paths)} paths; import it alone")
@@ -55,6 +56,12 @@ def find_files(
         f"{folder}: no split in this folder; expected train.txt, set1.train.txt, Fold1 or "
         f"S1.txt to S5.txt; or {_HOW}"
     )
+
+
+def refuse_fold(fold: int | None, why: str) -> None:
+    """An error if a fold is asked for where there is none to choose."""
+    if fold is not None:
+        raise UsageError(f"--fold {fold}: {why}; leave out --fold")
 
 
 def find_in_folder(
@@ -72,6 +79,7 @@ def find_in_folder(
     files = _data_files(folder)
     named = [file for file in files if _split_of(file)]
     if named:
+        refuse_fold(fold, f"{folder} has no folds (Fold1, Fold2, or S1.txt to S5.txt)")
         of_set = [file for file in named if _prefix_of(file) == prefix]
         return _by_name(of_set or named, str(folder)), []
     folds = {

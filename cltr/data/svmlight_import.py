@@ -9,7 +9,7 @@ import numpy as np
 
 from cltr.data.dataset_file import FORMAT, DatasetWriter
 from cltr.data.disk_spool import Spool
-from cltr.data.layouts import Files, find_files
+from cltr.data.layouts import Files, find_files, refuse_fold
 from cltr.data.normalization import check_normalization, fit_normalization
 from cltr.data.split_files import OnBytes, Pile, assign_splits, gather_files
 from cltr.data.svmlight import EXPECTED
@@ -81,6 +81,7 @@ def _choose(
         raise UsageError(f"{paths[0]}: give either paths or --train, --valid and --test, not both")
     if "train" not in named:
         raise UsageError("no training files; name them with --train")
+    refuse_fold(fold, "files are given by split")
     return named, []
 
 

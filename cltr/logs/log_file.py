@@ -25,6 +25,14 @@ from cltr.files.storage import attribute, create_h5, open_h5
 from cltr.logs.description import Description
 from cltr.logs.log_lists import MEMBERS as LISTS
 from cltr.logs.log_lists import read_lists, write_lists
+from cltr.logs.stored_checks import (
+    check_counts,
+    check_data_set,
+    check_lists,
+    check_propensities,
+    check_scores,
+    check_sessions,
+)
 from cltr.types import LOG_PARTS, LOGGED_SPLITS, ClickLog, ClickStatistics, Dataset, Floats
 
 FORMAT = "cltr-log"
@@ -203,12 +211,20 @@ def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
             },
             file["digests"][...] if "digests" in file else None,
         )
-    for split, part in statistics.items():
-        _check_counts(path, split, part)
-    _check_extras(path, log)
-    if dataset is not None or log.lists is not None:
-        _check_dataset(path, log, dataset or own_lists(log.lists, path))
+    _check(path, log, log.lists if dataset is None else dataset)
     return log
+
+
+def _check(path: Path, log: LogFile, dataset: Dataset | None) -> None:
+    parts = log.statistics
+    for split, part in parts.items():
+        check_counts(path, split, part)
+    check_propensities(path, [log.propensities, *log.part_propensities.values()])
+    if dataset is not None:
+        check_data_set(path, dataset, log.fingerprint, log.description.get("data", ""))
+        check_lists(path, dataset, parts, log.scores)
+    if log.scores is not None:
+        check_scores(path, log.scores, parts)
 
 
 def _parts(path: Path, file: h5py.File) -> tuple[str, ...]:
@@ -251,58 +267,6 @@ def _description(path: Path, file: h5py.File) -> dict[str, Any]:
     return dict(Description.check(value, where=f"{path}: attribute 'description'"))
 
 
-def _check_extras(path: Path, log: LogFile) -> None:
-    if log.scores is not None and not np.isfinite(log.scores).all():
-        raise DataError(f"{path}: 'scores' has NaN or infinite values; ingest the log again")
-    given = [log.propensities, *log.part_propensities.values()]
-    for chances in given:
-        if chances is not None and not ((chances >= 0) & (chances <= 1)).all():
-            raise DataError(f"{path}: 'propensities' has values outside [0, 1]")
-
-
-def _check_counts(path: Path, split: str, statistics: ClickStatistics) -> None:
-    offsets = statistics.offsets
-    rising = len(offsets) > 0 and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
-    if not rising or offsets[-1] != len(statistics.impressions):
-        raise DataError(f"{path}: '{split}/offsets' do not cover the documents")
-    if (statistics.clicks < 0).any() or (statistics.clicks > statistics.impressions).any():
-        raise DataError(f"{path}: '{split}' has more clicks than impressions, or fewer than none")
-    totals = np.cumsum(statistics.impressions, axis=0)
-    totals = np.concatenate([np.zeros((1, totals.shape[1]), np.int64), totals])
-    shown = totals[offsets[1:]] - totals[offsets[:-1]]
-    often = statistics.impressions.sum(-1) > statistics.displays_per_document
-    if often.any() or (shown > statistics.displays[:, None]).any():
-        raise DataError(f"{path}: '{split}' shows documents more often than their query came")
-
-
-def _check_dataset(path: Path, log: LogFile, dataset: Dataset) -> None:
-    if log.fingerprint and dataset.fingerprint and log.fingerprint != dataset.fingerprint:
-        raise DataError(f"{path}: {_other_data(log.description.get('data', ''), dataset)}")
-    for split, part in log.statistics.items():
-        if not np.array_equal(part.offsets, dataset.part(split).offsets):
-            raise DataError(f"{path}: its {split} lists are not those of '{dataset.name}'")
-    if log.scores is not None and len(log.scores) != dataset.n_documents:
-        raise DataError(
-            f"{path}: has scores of {len(log.scores)} documents; "
-            f"'{dataset.name}' has {dataset.n_documents}"
-        )
-
-
-def _other_data(made_with: str, dataset: Dataset) -> str:
-    """That a log belongs to another data set, and which one, where the log says it."""
-    if not made_with:
-        return (
-            f"the log was made with another data set than '{dataset.name}'; give the data set "
-            "that it was made with (--data)"
-        )
-    if Path(made_with).stem == dataset.name:
-        return (
-            f"the log was made with another version of {made_with}; give that version with --data, "
-            "or ingest the log again"
-        )
-    return f"the log was made with the data set {made_with}; say --data {made_with}"
-
-
 def read_sessions(
     path: Path, split: str = "train", *, chunk: int = 1_000_000
 ) -> Iterator[ClickLog]:
@@ -320,7 +284,7 @@ def read_sessions(
             raise DataError(f"{path}: '{split}/sessions' has no {', '.join(sorted(missing))}")
         for start in range(0, len(sessions["queries"]), chunk):
             rows = _read_chunk(sessions, slice(start, start + chunk))
-            _check_sessions(path, rows, offsets)
+            check_sessions(path, rows, offsets)
             yield rows
 
 
@@ -400,13 +364,3 @@ def _read_chunk(sessions: h5py.Group, rows: slice) -> ClickLog:
         sessions["clicks"][rows],
         {key: np.char.decode(columns[key][rows], "utf-8") for key in columns},
     )
-
-
-def _check_sessions(path: Path, rows: ClickLog, offsets: NDArray[np.int64]) -> None:
-    known = (rows.queries >= 0) & (rows.queries < len(offsets) - 1)
-    queries = np.where(known, rows.queries, 0)
-    first, behind = offsets[queries][:, None], offsets[queries + 1][:, None]
-    inside = (rows.documents >= first) & (rows.documents < behind)
-    nothing = (rows.documents == -1) & ~rows.clicks
-    if not (known.all() and (inside | nothing).all()):
-        raise DataError(f"{path}: an interaction shows or clicks what is not in its query's list")

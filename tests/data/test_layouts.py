@@ -67,6 +67,20 @@ def test_folds(tmp_path):
         import_dataset([tmp_path], tmp_path / "4.h5", fold=3)
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (lambda folder: {"paths": [folder]}, "Fold1 has no folds"),
+        (lambda folder: {"paths": [folder / "train.txt"]}, "train.txt is a file"),
+        (lambda folder: {"paths": [], "train": [folder / "train.txt"]}, "are given by split"),
+    ],
+)
+def test_a_fold_is_refused_where_there_are_none(tmp_path, given, why):
+    _fold(tmp_path, 1, 1)
+    with pytest.raises(UsageError, match=f"--fold 3: .*{why}.*; leave out --fold"):
+        import_dataset(**given(tmp_path / "Fold1"), out=tmp_path / "1.h5", fold=3)
+
+
 def test_parts_make_folds(tmp_path):
     for part in range(1, 6):
         (tmp_path / f"S{part}.txt").write_text(text([part]))

@@ -1,4 +1,4 @@
-"""Guards logs at rest: what is written comes back, and a file that is something else is refused."""
+"""Guards logs at rest: what is written comes back, also after a kill at any moment."""
 
 import os
 import signal
@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 from cltr.clicks.models import TrustBias
-from cltr.clicks.simulation import simulate_sessions, simulate_statistics
 from cltr.errors import DataError
 from cltr.files import storage
-from cltr.files.storage import create_h5
-from cltr.interfaces import ClickModel
 from cltr.logs.log_file import (
     LogFile,
     open_log,
@@ -24,102 +21,22 @@ from cltr.logs.log_file import (
     write_sessions,
 )
 from cltr.logs.log_lists import lists_of_log
-from cltr.testing import tiny_dataset
-from cltr.types import ClickLog, ClickStatistics, Dataset
+from cltr.types import ClickLog, ClickStatistics
 from tests import children
 from tests.counting import count_log
-
-DATA = tiny_dataset()
-SCORES = DATA.features[:, 1].astype(np.float64)
-N = {"train": 40, "valid": 15}
-OFFSETS = {split: DATA.part(split).offsets for split in N}
-
-
-class Talking(ClickModel):
-    """Users with a context, in words of more than one alphabet."""
-
-    name = "talking"
-
-    def probabilities(self, relevance, context):
-        return np.nan_to_num(relevance)
-
-    def draw_context(self, n, rng):
-        return {
-            "device": np.where(rng.random(n) < 0.5, "téléphone", "desktop"),
-            "hour": np.arange(n),
-        }
-
-
-def frame() -> LogFile:
-    description = {"users": "trust-bias", "seed": 7}
-    return LogFile({}, SCORES, description, DATA.fingerprint)
-
-
-def counts() -> LogFile:
-    statistics = {
-        split: simulate_statistics(
-            DATA.part(split),
-            SCORES[DATA.documents_of(split)],
-            TrustBias(),
-            n=n,
-            top_k=5,
-            rng=np.random.default_rng(0),
-        )
-        for split, n in N.items()
-    }
-    return replace(frame(), statistics=statistics)
-
-
-def sessions(users: ClickModel, split: str, n: int) -> list[ClickLog]:
-    return list(
-        simulate_sessions(
-            DATA.part(split),
-            SCORES[DATA.documents_of(split)],
-            users,
-            n=n,
-            top_k=5,
-            rng=np.random.default_rng(0),
-            chunk=9,
-        )
-    )
-
-
-def assert_same(found: ClickStatistics, expected: ClickStatistics) -> None:
-    for name in ("impressions", "clicks", "displays", "offsets"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-        assert getattr(found, name).dtype == np.int64
-
-
-@pytest.fixture
-def path(tmp_path) -> Path:
-    return tmp_path / "log.h5"
-
-
-@pytest.fixture
-def written(path) -> Path:
-    write_log(path, counts())
-    return path
-
-
-@pytest.fixture
-def with_sessions(path) -> Path:
-    drawn = {split: (n, sessions(Talking(), split, n)) for split, n in N.items()}
-    write_sessions(path, frame(), drawn, OFFSETS)
-    return path
-
-
-def change(path: Path, name: str, edit) -> None:
-    """Change one array of a file in place."""
-    with h5py.File(path, "r+") as file:
-        values = file[name][...]
-        edit(values)
-        file[name][...] = values
-
-
-def one_line(raised) -> str:
-    text = str(raised.value)
-    assert "\n" not in text
-    return text
+from tests.logs.stored import (
+    DATA,
+    OFFSETS,
+    SCORES,
+    N,
+    Talking,
+    assert_same,
+    change,
+    counts,
+    frame,
+    one_line,
+    sessions,
+)
 
 
 def test_counts_come_back_as_they_were(written):
@@ -316,214 +233,3 @@ def test_a_log_that_stands_alone_tests_on_its_own_lists(path, tested):
     assert found.lists.splits["test"] == ((0, 2) if tested else (2, 2))
     assert found.lists.splits["train"] == found.lists.splits["valid"] == (0, 2)
     assert found.lists.fingerprint == lists.fingerprint
-
-
-# Files that are something else, or not all there.
-
-
-def test_no_file(path):
-    with pytest.raises(DataError) as caught:
-        open_log(path)
-    assert one_line(caught) == f"{path}: no such file"
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9, 0.999])
-def test_a_file_that_is_cut_off(written, share):
-    content = written.read_bytes()
-    written.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(DataError) as caught:
-        open_log(written)
-    assert one_line(caught).startswith(f"{written}: ")
-
-
-def test_a_file_of_another_kind(path):
-    path.write_text("not HDF5 at all\n" * 50)
-    with pytest.raises(DataError) as caught:
-        open_log(path)
-    assert one_line(caught) == f"{path}: is not an HDF5 file"
-
-
-def test_a_log_as_it_came_is_told_what_to_do_with(tmp_path):
-    raw = tmp_path / "clicks.tsv.gz"
-    raw.write_bytes(b"session")
-    with pytest.raises(DataError) as raised:
-        open_log(raw)
-    assert one_line(raised).endswith(f"import it first: cltr ingest {raw} --out log.h5")
-
-
-def test_an_hdf5_file_of_another_format(path):
-    with create_h5(path, format="cltr-dataset") as file:
-        file["features"] = np.zeros(3)
-    with pytest.raises(DataError) as caught:
-        open_log(path)
-    assert (
-        one_line(caught)
-        == f"{path}: is a data set, not a log; give a file that 'cltr ingest' wrote"
-    )
-
-
-@pytest.mark.parametrize(
-    ("edit", "line"),
-    [
-        (lambda file: file.__delitem__("train/clicks"), "'train/clicks' is missing"),
-        (lambda file: file.__delitem__("valid"), "'valid/impressions' is missing"),
-        (
-            lambda file: file.__setitem__("notes", np.zeros(3)),
-            "'notes' does not belong there",
-        ),
-        (
-            lambda file: file.attrs.__setitem__("description", "{"),
-            "attribute 'description': cannot be read as JSON",
-        ),
-        (lambda file: file.attrs.__delitem__("complete"), "was not written to its end"),
-        (lambda file: file.attrs.__setitem__("version", 99), "has version 99"),
-    ],
-)
-def test_a_file_with_too_little_or_too_much(written, edit, line):
-    with h5py.File(written, "r+") as file:
-        edit(file)
-    with pytest.raises(DataError) as caught:
-        open_log(written)
-    assert one_line(caught).startswith(f"{written}: {line}")
-
-
-def test_ranks_that_disagree(path):
-    log = counts()
-    train = log.statistics["train"]
-    narrow = replace(train, clicks=train.clicks[:, :4])
-    write_log(path, replace(log, statistics={**log.statistics, "train": narrow}))
-    with pytest.raises(DataError, match="'train/clicks' has length 4; expected 5 to agree"):
-        open_log(path)
-
-
-def negative_clicks(values):
-    values[0, 0] = -1
-
-
-def twice_as_many(values):
-    values *= 2
-
-
-def no_beginning(values):
-    values[0] = 1
-
-
-def everything_at_the_first_rank(values):
-    values[:, 0] = values.max()
-
-
-@pytest.mark.parametrize(
-    ("name", "edit", "line"),
-    [
-        ("train/clicks", negative_clicks, "more clicks than impressions, or fewer than none"),
-        ("train/clicks", lambda v: v.__iadd__(10**6), "more clicks than impressions"),
-        ("train/impressions", twice_as_many, "shows documents more often than their query came"),
-        (
-            "valid/impressions",
-            everything_at_the_first_rank,
-            "shows documents more often than their query came",
-        ),
-        ("train/offsets", no_beginning, "'train/offsets' do not cover the documents"),
-        ("valid/offsets", lambda v: v.sort() or v.__isub__(1), "'valid/offsets' do not cover"),
-        ("scores", lambda v: v.fill(np.nan), "'scores' has NaN or infinite values"),
-    ],
-)
-def test_counts_that_cannot_be(written, name, edit, line):
-    change(written, name, edit)
-    with pytest.raises(DataError) as caught:
-        open_log(written)
-    assert line in one_line(caught)
-
-
-def test_a_document_at_two_ranks_of_one_display(path):
-    """No rank is shown too often, only the document."""
-    twice = np.array([[1, 1], [0, 0]])
-    part = ClickStatistics(twice, 0 * twice, np.array([1]), np.array([0, 2]))
-    write_log(path, LogFile({"train": part, "valid": part}, None))
-    with pytest.raises(DataError, match="shows documents more often than their query came"):
-        open_log(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "edit"),
-    [
-        ("queries", lambda v: v.fill(10**6)),
-        ("queries", lambda v: v.fill(-1)),
-        ("documents", lambda v: v.fill(10**6)),
-        ("documents", lambda v: v.__iadd__(1)),
-        ("documents", lambda v: v.fill(-7)),
-        ("clicks", lambda v: v.fill(True)),
-    ],
-)
-def test_interactions_that_cannot_be(with_sessions, name, edit):
-    change(with_sessions, f"train/sessions/{name}", edit)
-    with pytest.raises(DataError, match="an interaction shows or clicks what is not in its query"):
-        list(read_sessions(with_sessions))
-
-
-def test_interactions_of_which_a_part_is_missing(with_sessions):
-    with h5py.File(with_sessions, "r+") as file:
-        del file["train/sessions/clicks"]
-    with pytest.raises(DataError, match="'train/sessions' has no clicks"):
-        list(read_sessions(with_sessions))
-
-
-# A log of other documents.
-
-
-def test_a_log_of_another_data_set(written):
-    other = replace(DATA, fingerprint="another", name="other")
-    with pytest.raises(DataError) as caught:
-        open_log(written, other)
-    assert "the log was made with another data set than 'other'" in one_line(caught)
-
-
-@pytest.mark.parametrize(
-    ("made_with", "told"),
-    [
-        ("in/shop.h5", "the log was made with the data set in/shop.h5; say --data in/shop.h5"),
-        ("in/other.h5", "the log was made with another version of in/other.h5"),
-    ],
-)
-def test_a_log_names_its_data_set(path, made_with, told):
-    log = counts()
-    write_log(path, replace(log, description={**log.description, "data": made_with}))
-    with pytest.raises(DataError) as caught:
-        open_log(path, replace(DATA, fingerprint="another", name="other"))
-    assert told in one_line(caught)
-
-
-def test_a_log_of_other_lists(path):
-    write_log(path, replace(counts(), fingerprint=""))
-    with pytest.raises(DataError, match="its train lists are not those of 'tiny'"):
-        open_log(path, tiny_dataset(12))
-
-
-def test_scores_of_too_few_documents(path):
-    write_log(path, replace(counts(), scores=SCORES[:-1]))
-    with pytest.raises(DataError) as caught:
-        open_log(path, DATA)
-    assert one_line(caught).endswith(
-        f"has scores of {len(SCORES) - 1} documents; 'tiny' has {len(SCORES)}"
-    )
-
-
-def test_empty_lists_are_counted(path):
-    """A query without documents has displays and shows nothing."""
-    offsets = np.array([0, 0, 2])
-    chunk = ClickLog(np.array([0, 1]), np.array([[-1, -1], [1, 0]]), np.zeros((2, 2), bool))
-    part = ClickStatistics.count(chunk, offsets)
-    write_log(path, LogFile({"train": part, "valid": part}, None))
-    empty = Dataset(
-        np.zeros((4, 1), np.float32), np.zeros(4), np.array([0, 0, 2, 2, 4]), None, None
-    )
-    found = open_log(
-        path,
-        replace(
-            empty,
-            splits={"train": (0, 2), "valid": (2, 4)},
-            query_ids=np.arange(4),
-            document_ids=np.arange(4),
-        ),
-    )
-    assert found.statistics["train"].displays.tolist() == [1, 1]
