@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cltr.cli.common import interrupts
+from cltr.cli.common.garbage import search_seldom
 from cltr.cli.common.json_stdout import stdout_for_json
 from cltr.cli.common.limits import check_limits
 
@@ -222,6 +223,7 @@ def main() -> None:
     """Entry point of the ``cltr`` script."""
     from cltr.experiment.library_setup import set_up_libraries
 
+    search_seldom()
     set_up_libraries()
     try:
         with interrupts.end_on_signals():
