@@ -16,7 +16,12 @@ from cltr.evaluation.canary_decision import CanaryRules, judge_canary_table
 from cltr.evaluation.canary_tables import read_canary
 from cltr.evaluation.candidate import Serve
 from cltr.evaluation.verdict import BUDGET, canary_share
-from cltr.experiment.candidates import CandidateRanker, check_candidate, load_candidate
+from cltr.experiment.candidates import (
+    CandidateRanker,
+    check_candidate,
+    is_score_table,
+    load_candidate,
+)
 from cltr.experiment.changes_file import candidate_changes
 from cltr.experiment.config import AUTO
 from cltr.experiment.judge_candidates import (
@@ -49,33 +54,40 @@ def evaluate_candidates(
     top_k: int | None = None,
     confidence: float = 0.95,
     seed: int = 1,
+    score_column: str = "",
 ) -> CandidateEvaluation:
     """Evaluate several candidates on one log; see :func:`cltr.evaluate`."""
     _check_choices(serve, clicks, confidence)
     given = candidates if isinstance(candidates, list | tuple) else [candidates]
-    _check_files(given, log, clicks)
+    _check_files(given, log, clicks, score_column)
     settings = {"click_model": click_model, "top_k": top_k, "seed": seed}
     with (
         opened(log, data=data, clicks=clicks, production=production, **settings) as judged,
-        loaded(given, judged, serve=serve) as found,
+        loaded(given, judged, serve=serve, score_column=score_column) as found,
     ):
         result = judge_candidates(judged, found, confidence=confidence)
         changes = candidate_changes(judged, found[0]) if len(found) == 1 else None
     options = {"log": log, "data": data, "serve": serve, "clicks": clicks, "top_k": top_k}
     options |= {"click_model": click_model, "production": production, "seed": seed}
-    options |= {"confidence": confidence}
+    options |= {"confidence": confidence, "score_column": score_column}
     made = made_from(
         judged.experiment.dataset, repeat_command("evaluate", given, options, usual=USUAL)
     )
     return CandidateEvaluation({**result, "made_from": made}, changes=changes)
 
 
-def _check_files(candidates: Sequence[CandidateLike], log: LogLike, clicks: str) -> None:
+def _check_files(
+    candidates: Sequence[CandidateLike], log: LogLike, clicks: str, score_column: str
+) -> None:
     """Refuse candidates that are not there or cannot be judged, before the log is made ready."""
-    for one in candidates:
-        named = getattr(one, "path", one)
-        if isinstance(named, str | PathLike):
-            check_candidate(Path(named), log=file_of(log), clicks=clicks)
+    named = [getattr(one, "path", one) for one in candidates]
+    files = [Path(one) for one in named if isinstance(one, str | PathLike)]
+    for path in files:
+        check_candidate(path, log=file_of(log), clicks=clicks, score_column=score_column)
+    if score_column and len(files) == len(named) and not any(map(is_score_table, files)):
+        raise UsageError(
+            f"--score-column {score_column}: no candidate is a table of scores; leave it out"
+        )
 
 
 def _check_choices(serve: str | None, clicks: str, confidence: float) -> None:
@@ -111,6 +123,7 @@ def gate(
     production: FileName | None = None,
     top_k: int | None = None,
     seed: int = 1,
+    score_column: str = "",
     out: FileName | None = None,
     report: bool = True,
 ) -> "GateVerdict | CanaryResult":
@@ -137,6 +150,8 @@ def gate(
         production: a file with production's scores, if the log does not have them.
         top_k: number of ranks; by default those of the log, at most 10.
         seed: seed of all random choices.
+        score_column: column of the score in a candidate that is a table. By default the column
+            ``score``, or the only one with numbers.
         out: save the result as JSON here, and its HTML report beside it.
         report: also write the HTML report if ``out`` is given.
     """
@@ -153,7 +168,7 @@ def gate(
         )
     if log is None:
         raise UsageError("--log is missing: give the click log of production")
-    _check_files([candidate], log, clicks)
+    _check_files([candidate], log, clicks, score_column)
     if canary is not None:
         with as_files(canary) as files:  # a table that cannot be read is said before the work
             read_canary(files[0][0], outcome=outcome_column)
@@ -161,7 +176,7 @@ def gate(
     with (
         reserve(target),
         opened(log, data=data, clicks=clicks, production=production, **settings) as judged,
-        loaded([candidate], judged, serve=serve) as found,
+        loaded([candidate], judged, serve=serve, score_column=score_column) as found,
     ):
         level = confidence if canary is None else 0.95
         judgement = judge_candidate(judged, found[0], confidence=level)
@@ -205,6 +220,7 @@ USUAL: dict[str, Any] = {
     "clicks": "test",
     "click_model": AUTO,
     "seed": 1,
+    "score_column": "",
 }
 """Options that need not be said."""
 
@@ -254,7 +270,11 @@ def opened(
 
 @contextmanager
 def loaded(
-    candidates: Sequence[CandidateLike], judged: JudgedLog, *, serve: Serve | None
+    candidates: Sequence[CandidateLike],
+    judged: JudgedLog,
+    *,
+    serve: Serve | None,
+    score_column: str = "",
 ) -> Iterator[list[CandidateRanker]]:
     """Load candidates for the lists of a log; data frames are written to temporary files."""
     if not candidates:
@@ -262,7 +282,9 @@ def loaded(
     sources = [getattr(one, "path", one) for one in candidates]
     with as_files(*sources) as files:
         yield [
-            load_candidate(paths[0], judged, name=_name(source), serve=serve)
+            load_candidate(
+                paths[0], judged, name=_name(source), serve=serve, score_column=score_column
+            )
             for source, paths in zip(sources, files, strict=True)
         ]
 

@@ -32,6 +32,7 @@ def evaluate(
     production: FileName | None = None,
     top_k: int | None = None,
     seed: int | None = None,
+    score_column: str | None = None,
     out: FileName | None = None,
     report: bool = True,
 ) -> Evaluation | CandidateEvaluation:
@@ -59,6 +60,7 @@ def evaluate(
         production: a file with production's scores.
         top_k: number of ranks.
         seed: seed of all random choices.
+        score_column: column of the score in tables.
         out: save the result as JSON here, and its HTML report beside it.
         report: also write the HTML report if ``out`` is given.
     """
@@ -79,6 +81,7 @@ def evaluate(
         "production": production,
         "top_k": top_k,
         "seed": seed,
+        "score_column": score_column or None,
     }
     given = {key: value for key, value in judging.items() if value is not None}
     found: Evaluation | CandidateEvaluation

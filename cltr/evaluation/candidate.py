@@ -94,21 +94,22 @@ class GivenScores:
     report: ScoreReport
 
 
-def check_scores(path: Path) -> None:
+def check_scores(path: Path, *, score_column: str = "") -> None:
     """Refuse a file that is no table of scores or ranks, and no TREC run."""
     with workspace() as connection:
-        create_scores(connection, path, ranks=True)
+        create_scores(connection, path, candidate=True, score_column=score_column)
 
 
-def read_candidate(path: Path, dataset: Dataset) -> GivenScores:
+def read_candidate(path: Path, dataset: Dataset, *, score_column: str = "") -> GivenScores:
     """Read a table of scores or ranks, or a TREC run, and match it to a data set.
 
     Args:
         path: Parquet, CSV, TSV, JSON lines or a TREC run.
         dataset: the lists of the log.
+        score_column: the column of the scores; by default it is found.
     """
     with workspace() as connection:
-        taken = create_scores(connection, path, ranks=True)
+        taken = create_scores(connection, path, candidate=True, score_column=score_column)
         scores = scores_given(connection, dataset)
         with listed_documents(connection, dataset):
             known = "SELECT DISTINCT query FROM given"

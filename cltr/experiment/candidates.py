@@ -23,6 +23,7 @@ from cltr.experiment.judged_log import JudgedLog
 from cltr.experiment.provenance import CLICK_MODEL, read_config
 from cltr.experiment.query_policies import policies_of_run
 from cltr.experiment.run_folder import RunFolder
+from cltr.files.trec import is_run
 from cltr.policies.on_dataset import Mixture
 
 PRODUCTION = "production"
@@ -40,17 +41,27 @@ class CandidateRanker:
     """How its table fits the log; None for what is no table."""
 
 
-def check_candidate(path: Path, *, log: Path | None, clicks: str) -> None:
+def is_score_table(path: Path) -> bool:
+    """Whether a candidate is a table of scores or ranks, whose columns can be named."""
+    return path.exists() and not _is_trained(path) and not is_run(path)
+
+
+def _is_trained(path: Path) -> bool:
+    return path.is_dir() and (path / "run.toml").exists()
+
+
+def check_candidate(path: Path, *, log: Path | None, clicks: str, score_column: str = "") -> None:
     """Refuse what cannot be judged, before the log is made ready to judge it.
 
     Args:
         path: as for :func:`load_candidate`.
         log: the log's file, if it has one.
         clicks: ``test`` or ``all``.
+        score_column: as for :func:`load_candidate`.
     """
     if str(path) == PRODUCTION and not path.exists():
         return
-    if path.is_dir() and (path / "run.toml").exists():
+    if _is_trained(path):
         folder = RunFolder.open(path)
         config = read_config(folder)
         _refuse_own_clicks(path, config.log, "" if log is None else str(log), clicks == "test")
@@ -59,7 +70,7 @@ def check_candidate(path: Path, *, log: Path | None, clicks: str) -> None:
         return
     if not path.exists():
         raise DataError(f"{path}: no such file; give a run, a table of scores or '{PRODUCTION}'")
-    check_scores(path)
+    check_scores(path, score_column=score_column if is_score_table(path) else "")
 
 
 def _refuse_own_clicks(path: Path, trained_on: str, log: str, only_test: bool) -> None:
@@ -71,7 +82,12 @@ def _refuse_own_clicks(path: Path, trained_on: str, log: str, only_test: bool) -
 
 
 def load_candidate(
-    path: Path, judged: JudgedLog, *, name: str | None = None, serve: Serve | None = None
+    path: Path,
+    judged: JudgedLog,
+    *,
+    name: str | None = None,
+    serve: Serve | None = None,
+    score_column: str = "",
 ) -> CandidateRanker:
     """A candidate on the lists of a log.
 
@@ -80,18 +96,20 @@ def load_candidate(
         judged: the log.
         name: what to call it; its path by default.
         serve: sorted or drawn rankings; sorted for tables and as trained for runs by default.
+        score_column: the column of the scores of a table; by default it is found.
     """
     name = name or str(path)
     logging = judged.experiment.logging
     if str(path) == PRODUCTION and not path.exists():
         served = {split: unchanged(logging[split]) for split in judged.splits}
         return CandidateRanker(name, served, "as it is")
-    if path.is_dir() and (path / "run.toml").exists():
+    if _is_trained(path):
         return _run(path, judged, name=name, serve=serve)
     if not path.exists():
         raise DataError(f"{path}: no such file; give a run, a table of scores or '{PRODUCTION}'")
-    given = read_candidate(path, judged.experiment.dataset)
     dataset = judged.experiment.dataset
+    column = score_column if is_score_table(path) else ""
+    given = read_candidate(path, dataset, score_column=column)
     served = {
         split: serve_scores(
             given.scores[dataset.documents_of(split)],

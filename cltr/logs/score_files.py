@@ -47,7 +47,8 @@ def create_scores(
     connection: "Connection",
     path: Path,
     *,
-    ranks: bool = False,
+    candidate: bool = False,
+    score_column: str = "",
     named: Mapping[str, str] | None = None,
 ) -> Taken:
     """A table ``production`` with ``query``, ``document`` and ``score`` from a file.
@@ -55,7 +56,9 @@ def create_scores(
     Args:
         connection: where the table is made.
         path: the file.
-        ranks: whether ranks, or the only column with numbers, will do where there are no scores.
+        candidate: whether these are the scores of a candidate: then ranks, or the only column with
+            numbers, will do where there are no scores.
+        score_column: the column of a candidate's scores, if the user named it.
         named: names that the user gave to columns of the data or the log, such as
             ``document_column``; a column of the file that has such a name is taken for it.
 
@@ -68,8 +71,9 @@ def create_scores(
             table = "SELECT * FROM trec_run"
         else:
             table = select_files(connection, [path])
-        columns = _ScoreFile(connection, table, named, where=str(path))
-        taken, (query, document, number) = columns.chosen(ranks=ranks)
+        given = {**(named or {}), "score_column": score_column}
+        columns = _ScoreFile(connection, table, given, where=str(path), candidate=candidate)
+        taken, (query, document, number) = columns.chosen()
         ranked = taken.ranked
         # A bare cast would be left to duckdb's CSV reader, which refuses what is no number.
         score = f"try_cast(trim({number}::VARCHAR) AS DOUBLE)"
@@ -103,7 +107,7 @@ def check_columns(
     with plain_errors([path]):
         if not is_run(path):
             table = select_files(connection, [path])
-            _ScoreFile(connection, table, named, where=str(path)).chosen(ranks=False)
+            _ScoreFile(connection, table, named, where=str(path)).chosen()
 
 
 class _ScoreFile(TableColumns):
@@ -116,16 +120,19 @@ class _ScoreFile(TableColumns):
         named: Mapping[str, str] | None,
         *,
         where: str,
+        candidate: bool = False,
     ) -> None:
         types = columns_of(connection, table)
-        given = {key: name for key, name in (named or {}).items() if name in types}
+        own = "score_column" if candidate else ""
+        given = {key: name for key, name in (named or {}).items() if name in types or key == own}
         super().__init__(types, ScoreColumns.model_validate(given), where=where, flags=False)
         self._named = named or {}
-        self._connection, self._table = connection, table
+        self._connection, self._table, self._candidate = connection, table, candidate
 
-    def chosen(self, *, ranks: bool) -> tuple[Taken, list[str]]:
+    def chosen(self) -> tuple[Taken, list[str]]:
         """What the scores are taken from; and query, document and number, as SQL."""
         clicks = self.named_like("click")
+        ranks = self._candidate and not self._named.get("score_column")
         if ranks and clicks and self.named_like("position") and not self.named_like("score"):
             raise DataError(
                 f"{self._where}: looks like a click log: it has the column '{clicks[0]}'; expected "
@@ -164,6 +171,8 @@ class _ScoreFile(TableColumns):
         return f"{told}; {len(numbers)} columns have numbers, as in a table of features"
 
     def _advice(self, role: str, *, required: bool) -> str:
+        if self._candidate and role == "score":
+            return "name it with --score-column"
         given = self._named.get(f"{role}_column")
         told = super()._advice(role, required=required)
         return f"{told}, or to '{given}' as --{role}-column says" if given else told

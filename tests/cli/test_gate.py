@@ -82,6 +82,26 @@ def test_holes_are_told(cltr, log, scores):
     assert any("without 1 documents that the log" in reason for reason in found["reasons"])
 
 
+@pytest.mark.parametrize(
+    ("verb", "others"), [("gate", []), ("evaluate", ["good.trec"])], ids=["gate", "evaluate"]
+)
+def test_the_score_column_of_a_table_can_be_named(cltr, log, scores, here, refused, verb, others):
+    """Beside a TREC run too, which has no columns to name."""
+    rows = (here / "holes.csv").read_text().splitlines()
+    wide = ["query,document,bm25,age", *(f"{row},3" for row in rows[1:])]
+    (here / "wide.csv").write_text("\n".join(wide) + "\n")
+    assert "name it with --score-column" in refused(verb, "wide.csv", *JUDGING, code=1)
+
+    def gain(*words) -> float:
+        found = result(cltr(verb, *words, *others, *JUDGING, "--json"))
+        assert ("--score-column bm25" in found["made_from"]["command"]) == ("wide.csv" in words)
+        return (found if verb == "gate" else found["candidates"][0])["gain"]["value"]
+
+    assert gain("wide.csv", "--score-column", "bm25") == gain("holes.csv")
+    line = refused(verb, "good.trec", *JUDGING, "--score-column", "bm25", code=2)
+    assert "--score-column bm25: no candidate is a table of scores" in line
+
+
 def test_candidates_side_by_side(cltr, log, scores):
     done = cltr("evaluate", "good.trec", "production", *JUDGING, "--json")
     found = result(done)

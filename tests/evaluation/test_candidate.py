@@ -142,7 +142,8 @@ def test_production_as_a_candidate_changes_nothing():
         ),
         (
             [{"query": "0", "document": "d", "bm25": 1.5, "age": 3}],
-            "which column is the score.*2 columns have numbers, as in a table of features",
+            "which column is the score.*2 columns have numbers, as in a table of features; name it "
+            "with --score-column",
         ),
         ([{"query": "0", "document": "d", "score": "much"}], "a score that is no finite number"),
         (
@@ -151,7 +152,7 @@ def test_production_as_a_candidate_changes_nothing():
         ),
         (
             [{"query": "0", "document": "d"}],
-            "which column is the score.*; rename the column to 'score'",
+            "which column is the score.*; name it with --score-column",
         ),
     ],
 )
@@ -179,3 +180,15 @@ def test_the_only_column_with_numbers_is_the_score_and_is_named(tmp_path):
     given = read_candidate(path, DATA)
     assert not given.ranked and np.array_equal(given.scores, np.arange(DATA.n_documents))
     assert "The scores are those of the column 'bm25'" in " ".join(given.report.sentences())
+
+
+@pytest.mark.parametrize("other", [{"age": 3}, {"score": 4.0}, {"rank": 2}, {"click": 1}], ids=str)
+def test_the_score_column_can_be_named(tmp_path, other):
+    scores = np.arange(DATA.n_documents) / 2
+    table = [{**row, **other} for row in rows(scores, "bm25")]
+    path = write(tmp_path / "s.jsonl", table)
+    found = read_candidate(path, DATA, score_column="bm25")
+    assert not found.ranked and found.report.guessed == ""
+    np.testing.assert_array_equal(found.scores, scores)
+    with pytest.raises(DataError, match=r"has no column 'bm52' \(--score-column\).*mean 'bm25'"):
+        read_candidate(path, DATA, score_column="bm52")

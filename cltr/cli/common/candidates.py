@@ -43,6 +43,7 @@ _DEFAULTS: dict[str, Any] = {
     "--clicks": "test",
     "--click-model": "auto",
     "--seed": 1,
+    "--score-column": "",
 }
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--confidence": {
@@ -55,6 +56,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "type": click.Choice(["sorted", "sampled"]),
         "help": "How users get rankings: sorted by score, or drawn at random with the scores as "
         "logits (Plackett-Luce).  [sorted; for a run, as it was trained]",
+    },
+    "--score-column": {
+        "metavar": "NAME",
+        "help": "Column of the score in a candidate that is a table.  [score, else rank, else "
+        "the only column with numbers]",
     },
     "--clicks": {
         "type": click.Choice(["test", "all"]),
