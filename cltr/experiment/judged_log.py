@@ -26,6 +26,10 @@ from cltr.types import Dataset, Floats
 Clicks: TypeAlias = Literal["test", "all"]
 """Which clicks judge a candidate: those of the test part, or all, for one made without them."""
 NO_OTHERS = "No other click model could be fitted, so the sign of the gain was not compared."
+BY_TRAFFIC = (
+    "In the worst case, queries count by their traffic in this log. For simulated clicks 'cltr "
+    "train' counts all queries equally, so its worst case can differ."
+)
 STAND_IN = "pbm"
 """What stands for a click model until it is fitted."""
 
@@ -123,6 +127,8 @@ def open_judged_log(
     folds, others = maker.folds(), maker.other_folds()
     if not others:
         maker.notes.append(NO_OTHERS)
+    if log.simulated:
+        maker.notes.append(BY_TRAFFIC)
     return JudgedLog(
         experiment,
         folds,

@@ -116,6 +116,7 @@ def test_candidates_side_by_side(cltr, log, scores):
     shown = cltr("evaluate", "good.trec", *JUDGING).stdout
     assert "Lower bounds hold with 95% confidence" in " ".join(shown.split())
     assert "uniform" in shown
+    assert "'cltr train' counts all queries equally" in " ".join(shown.split())
     assert "NDCG@5 on judgements" in shown
 
 
@@ -216,6 +217,7 @@ def test_users_are_independent_where_they_are_known(cltr, users):
     assert found["independent"]["n_these_queries"] < 100
     assert found["independent"]["same_queries_in_training"]
     assert not any("--split-by user" in note for note in found["assumptions"])
+    assert not any("'cltr train' counts" in note for note in found["assumptions"])
     shown = " ".join(cltr("evaluate", "production", *JUDGING).stdout.split())
     assert "for these queries treat users as independent" in shown
     assert "those for new queries treat queries as independent (10 of them)" in shown
