@@ -1,14 +1,14 @@
 """Standardise features, compiled: one pass over float32 numbers, in double precision between."""
 
-from numba import njit, prange
+from numba import njit
 
 from cltr.kernels import compiling  # noqa: F401 - says so when it compiles
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def standardize(features, center, scale, farthest, out):
     """Write ``(features - center) / scale``, cut at ``farthest``, into ``out``; float32 both."""
-    for row in prange(len(features)):
+    for row in range(len(features)):
         for column in range(len(center)):
             value = (features[row, column] - center[column]) / scale[column]
             value = farthest if value > farthest else value

@@ -1,14 +1,19 @@
 """Adam for the parameters of a module, with its state as plain arrays."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cltr.training.threads import one_thread
+
 if TYPE_CHECKING:
     import torch
 
+SMALL = 1_000_000
+"""Numbers below which one thread moves them faster than several."""
 FIRST_DECAY, SECOND_DECAY, SMALLEST = 0.9, 0.999, 1e-8
 
 
@@ -35,6 +40,7 @@ class Adam:
             if one.requires_grad
         }
         self._rate, self._decay = learning_rate, weight_decay
+        self._small = sum(slot[0].numel() for slot in self._slots.values()) < SMALL
 
     def clear(self) -> None:
         """Forget the gradients of the last step."""
@@ -60,7 +66,7 @@ class Adam:
         for slot in self._slots.values():
             if slot[0].grad is not None:
                 groups.setdefault(slot[0].dtype, []).append(slot)
-        with torch.no_grad():
+        with torch.no_grad(), one_thread() if self._small else nullcontext():
             for slots in groups.values():
                 parameters, means, squares, steps = map(list, zip(*slots, strict=True))
                 torch._foreach_add_(steps, 1)

@@ -10,6 +10,7 @@ from cltr.errors import UsageError
 from cltr.interfaces import Scorer
 from cltr.options import Options
 from cltr.training.cache_blocks import cache_blocks
+from cltr.training.network_pass import Layer, fast_products, network_scores
 from cltr.training.torch_model import Tensors, TorchModel, TorchScorer
 from cltr.types import Booleans
 
@@ -141,11 +142,16 @@ def _feed_forward(widths: list[int]) -> "torch.nn.Module":
 
         def forward(self, documents: Tensors) -> "torch.Tensor":
             features = documents.features
+            if fast_products() and len(features):
+                return network_scores(features, self._linear())
             if torch.is_grad_enabled():
                 scores: torch.Tensor = self.layers(features)
             else:
                 parts = [self.layers(features[rows]) for rows in cache_blocks(len(features))]
                 scores = torch.cat(parts)
             return scores.squeeze(-1)
+
+        def _linear(self) -> list[Layer]:
+            return [(one.weight, one.bias) for one in self.layers if isinstance(one, nn.Linear)]
 
     return FeedForward()

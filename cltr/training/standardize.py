@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cltr.documents import State
 from cltr.training.cache_blocks import cache_blocks
+from cltr.training.threads import by_threads
 from cltr.types import Booleans, Floats
 
 FARTHEST = 10.0
@@ -50,15 +51,18 @@ class Standardization:
             array([[-1.,  0.],
                    [ 1.,  0.]], dtype=float32)
         """
-        from cltr.kernels.standardizing import standardize
-
         features = np.asarray(features)  # rows of several files may be joined
         found = np.empty(features.shape, np.float32)
+        blocks = cache_blocks(len(features))
+        by_threads(lambda rows: self._apply(features[rows], found[rows]), blocks)
+        return found
+
+    def _apply(self, features: Matrix, found: Matrix) -> None:
+        from cltr.kernels.standardizing import standardize
+
         standardize(features, self.center, self.scale, FARTHEST, found)
         if self.tailed.any():
-            for rows in cache_blocks(len(features)):
-                found[rows, self.tailed] = self._apply_tailed(features[rows, self.tailed])
-        return found
+            found[:, self.tailed] = self._apply_tailed(features[:, self.tailed])
 
     def _apply_tailed(self, features: Matrix) -> Floats:
         """The same of the features with a long tail alone, ``[docs, tailed]``."""

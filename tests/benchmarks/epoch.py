@@ -1,9 +1,11 @@
-"""A whole epoch over a synthetic set of MSLR-WEB30k's size beside a scorer-only one: prints a line.
+"""A whole epoch over a synthetic set of MSLR-WEB30k's size beside parts of it: prints a table.
 
     python tests/benchmarks/epoch.py
     python tests/benchmarks/epoch.py --queries 2000 --ranker pl-rank
 
-19,000 queries with 120 documents of 136 features, 1.2 GB; PRPO over rewards of both signs.
+19,000 queries with 120 documents of 136 features, 1.2 GB; PRPO over rewards of both signs. Beside
+it the network alone, forward and backward, and its bare matrix products, by the functions that
+torch uses by itself and by those that cltr uses.
 """
 
 import argparse
@@ -14,10 +16,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import torch
+
 from cltr.experiment.library_setup import set_up_libraries
-from tests.benchmarks.work import Problem
+from tests.benchmarks.work import BATCH, FEATURES, Problem
 
 set_up_libraries()
+Multiply = Callable[[torch.Tensor, torch.Tensor], None]
 
 
 def spent(call: Callable[[], None]) -> tuple[float, float]:
@@ -25,6 +30,33 @@ def spent(call: Callable[[], None]) -> tuple[float, float]:
     start = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - start[0], time.process_time() - start[1]
+
+
+def products(multiply: Multiply, queries: int) -> Callable[[], None]:
+    """All matrix products of an epoch's steps, and nothing else."""
+    rows = BATCH * 120
+    first, second = torch.randn(150, FEATURES), torch.randn(75, 150)
+    inputs, hidden, last = (torch.randn(rows, width) for width in (FEATURES, 150, 75))
+
+    def run() -> None:
+        for _ in range(queries // BATCH):
+            multiply(inputs, first)
+            multiply(hidden, second)
+            multiply(last.t(), hidden.t())
+            multiply(last, second.t())
+            multiply(hidden.t(), inputs.t())
+
+    return run
+
+
+def by_torch(values: torch.Tensor, weights: torch.Tensor) -> None:
+    """Torch's own product, by all threads."""
+    torch.mm(values, weights.t())
+
+
+def by_onednn(values: torch.Tensor, weights: torch.Tensor) -> None:
+    """That of oneDNN, which shares its work among threads by itself here."""
+    torch.ops.mkldnn._linear_pointwise(values, weights, None, "none", [], "")
 
 
 def main() -> None:
@@ -35,15 +67,22 @@ def main() -> None:
     arguments = parser.parse_args()
     small = Problem(queries=64)
     small.train(arguments.ranker)()  # compiles
-    small.scorer_alone()()  # imports torch's compiler
+    small.scorer_alone()()
     problem = Problem(queries=arguments.queries)
-    epoch, alone = problem.train(arguments.ranker), problem.scorer_alone()
-    ours, bare = spent(epoch), spent(alone)
-    sys.stdout.write(
-        f"{arguments.queries:,} queries, {arguments.ranker}: {ours[0]:.1f} s, cpu {ours[1]:.1f} s; "
-        f"scorer alone {bare[0]:.1f} s, cpu {bare[1]:.1f} s; "
-        f"ratio {ours[0] / bare[0]:.2f}, of cpu {ours[1] / bare[1]:.2f}\n"
-    )
+    work = {
+        f"epoch, {arguments.ranker}": problem.train(arguments.ranker),
+        "network alone": problem.scorer_alone(),
+        "bare products of torch": products(by_torch, arguments.queries),
+        "bare products of oneDNN": products(by_onednn, arguments.queries),
+    }
+    with torch.no_grad():
+        for name in list(work)[2:]:
+            work[name]()
+    sys.stdout.write(f"{arguments.queries:,} queries of 120 documents, {torch.get_num_threads()} ")
+    sys.stdout.write("threads\n| work | seconds | processor seconds |\n|---|---|---|\n")
+    for name, call in work.items():
+        seconds, cpu = spent(call)
+        sys.stdout.write(f"| {name} | {seconds:.2f} | {cpu:.2f} |\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,142 @@
+"""The forward and the backward pass of a feed-forward network with ReLU, in blocks of rows.
+
+Threads share the blocks. Which rows a block has does not depend on the number of threads, and the
+gradients of blocks are added up in order, so results do not depend on it either. Products are those
+of oneDNN, which torch brings along: on layers as small as these they take about half the time of
+the products that torch uses by itself (``tests/benchmarks/epoch.py``).
+"""
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from cltr.training.threads import by_threads
+
+if TYPE_CHECKING:
+    import torch
+
+ROWS = 2048
+"""In a block at most: what is computed of it stays in the cache."""
+MULTIPLE = 64
+"""Blocks are filled up with rows of 0 to a multiple of this: oneDNN compiles for each shape."""
+Layer = tuple["torch.Tensor", "torch.Tensor"]
+"""Weights ``[out, in]`` and bias ``[out]``."""
+
+
+def fast_products() -> bool:
+    """Whether there is oneDNN, and nobody asked for what all processors compute alike."""
+    import torch
+
+    alike = os.environ.get("MKL_CBWR") == "COMPATIBLE"
+    return not alike and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def network_scores(features: "torch.Tensor", layers: Sequence[Layer]) -> "torch.Tensor":
+    """Scores of rows, ``[rows]``; their gradient goes to the layers.
+
+    Args:
+        features: ``[rows, features]``, float32, at least one row.
+        layers: with ReLU between them; the last has one output.
+    """
+    import torch
+
+    if torch.is_grad_enabled():
+        parameters = [one for layer in layers for one in layer]
+        scores: torch.Tensor = _both_passes().apply(features, *parameters)
+        return scores
+    parts = by_threads(lambda block: _forward(block, layers)[1], _blocks(features))
+    return torch.cat(parts)[: len(features)]
+
+
+@cache
+def _both_passes() -> Any:
+    import torch
+
+    class BothPasses(torch.autograd.Function):
+        """As torch's differentiation calls them."""
+
+        @staticmethod
+        def forward(context: Any, features: Any, *parameters: Any) -> Any:
+            layers = _layers(parameters)
+            found = by_threads(lambda block: _forward(block, layers), _blocks(features))
+            context.save_for_backward(*parameters)
+            context.inputs = [inputs for inputs, _ in found]
+            return torch.cat([scores for _, scores in found])[: len(features)]
+
+        @staticmethod
+        def backward(context: Any, slopes: Any) -> Any:
+            layers = _layers(context.saved_tensors)
+            blocks = zip(context.inputs, slopes.split(_rows(len(slopes))), strict=True)
+            found = by_threads(lambda block: _backward(*block, layers), blocks)
+            return None, *(sum(of_blocks) for of_blocks in zip(*found, strict=True))
+
+    return BothPasses
+
+
+def _layers(parameters: "Sequence[torch.Tensor]") -> list[Layer]:
+    return list(zip(parameters[::2], parameters[1::2], strict=True))
+
+
+def _rows(n: int) -> int:
+    """In each block but the last: an even number of blocks, so that two threads share alike."""
+    blocks = 1 if n <= ROWS // 2 else 2 * -(-n // (2 * ROWS))
+    return MULTIPLE * -(-n // (blocks * MULTIPLE))
+
+
+def _blocks(features: "torch.Tensor") -> "list[torch.Tensor]":
+    """All rows, the last block filled up with rows of 0."""
+    import torch
+    from torch.nn.functional import pad
+
+    *blocks, last = torch.split(features, _rows(len(features)))
+    missing = -len(last) % MULTIPLE
+    return [*blocks, pad(last, (0, 0, 0, missing)) if missing else last]
+
+
+def _forward(
+    values: "torch.Tensor", layers: Sequence[Layer]
+) -> "tuple[list[torch.Tensor], torch.Tensor]":
+    """What goes into each layer, and the scores."""
+    import torch
+
+    *hidden, (weights, bias) = layers
+    inputs = [values]
+    with torch.no_grad():
+        for layer in hidden:
+            inputs.append(_product(inputs[-1], *layer, "relu"))
+        return inputs, torch.addmm(bias, inputs[-1], weights.t()).squeeze(-1)
+
+
+def _backward(
+    inputs: "Sequence[torch.Tensor]", slopes: "torch.Tensor", layers: Sequence[Layer]
+) -> "list[torch.Tensor]":
+    """Gradients of weights and bias, layer by layer."""
+    import torch
+    from torch.nn.functional import pad
+
+    with torch.no_grad():
+        behind = pad(slopes, (0, len(inputs[0]) - len(slopes))).unsqueeze(-1)
+        found = [behind.t() @ inputs[-1], behind.sum(0)]
+        passed = behind * layers[-1][0]
+        for values, ahead, (weights, _) in reversed(
+            list(zip(inputs[:-1], inputs[1:], layers[:-1], strict=True))
+        ):
+            behind = torch.ops.aten.threshold_backward(passed, ahead, 0.0)
+            found[:0] = [_product(behind.t(), values.t()), behind.sum(0)]
+            if values is not inputs[0]:
+                passed = _product(behind, weights.t())
+        return found
+
+
+def _product(
+    values: "torch.Tensor",
+    weights: "torch.Tensor",
+    bias: "torch.Tensor | None" = None,
+    then: str = "none",
+) -> "torch.Tensor":
+    """``values @ weights.T + bias``, and ReLU if asked for."""
+    import torch
+
+    made: torch.Tensor = torch.ops.mkldnn._linear_pointwise(values, weights, bias, then, [], "")
+    return made

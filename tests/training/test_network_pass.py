@@ -1,0 +1,99 @@
+"""Guards the network's passes: scores and gradients as torch's, the same bits by any threads."""
+
+import numpy as np
+import pytest
+import torch
+
+from cltr.studies.portable_arithmetic import CHOICES
+from cltr.training import network_pass
+from cltr.training.network_pass import MULTIPLE, ROWS, fast_products, network_scores
+from cltr.training.scorers import _feed_forward
+from cltr.training.torch_model import Tensors
+
+SHAPES = [(5, 1), (23, 7, 1), (136, 150, 75, 1), (9, 4, 6, 3, 1)]
+SIZES = [1, MULTIPLE, 100, ROWS // 2 + 1, 2 * ROWS + 777]
+
+
+def network(widths):
+    """Layers and inputs, from a seed."""
+    torch.manual_seed(0)
+    return _feed_forward(widths).layers, torch.randn(3 * ROWS, widths[0])
+
+
+def linear(layers):
+    return [(one.weight, one.bias) for one in layers if hasattr(one, "weight")]
+
+
+def learned(scores, layers, slopes):
+    """The gradients of all layers."""
+    layers.zero_grad()
+    (scores * slopes).sum().backward()
+    return [one.grad.clone() for one in layers.parameters()]
+
+
+@pytest.mark.parametrize("widths", SHAPES)
+@pytest.mark.parametrize("n", SIZES)
+def test_scores_and_gradients_are_those_of_torch(widths, n):
+    layers, inputs = network(list(widths))
+    inputs, slopes = inputs[:n], torch.randn(n)
+    own, torchs = network_scores(inputs, linear(layers)), layers(inputs).squeeze(-1)
+    torch.testing.assert_close(own, torchs, rtol=1e-5, atol=1e-6)
+    found, expected = (learned(scores, layers, slopes) for scores in (own, torchs))
+    for ours, theirs in zip(found, expected, strict=True):
+        largest = float(theirs.abs().max())
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5 * largest + 1e-6)
+    with torch.no_grad():
+        torch.testing.assert_close(network_scores(inputs, linear(layers)), own, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_bits_do_not_depend_on_the_number_of_threads(n):
+    layers, inputs = network([23, 12, 1])
+    slopes = torch.randn(n)
+    found, before = [], torch.get_num_threads()
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            scores = network_scores(inputs[:n], linear(layers))
+            found.append([scores.detach(), *learned(scores, layers, slopes)])
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_products_of_torch_are_used_where_all_processors_should_compute_alike(monkeypatch):
+    module = _feed_forward([3, 2, 1])
+    documents = Tensors(torch.randn(5, 3), None, None, None)
+    assert fast_products()
+    monkeypatch.setenv("MKL_CBWR", CHOICES["MKL_CBWR"])
+    assert not fast_products()
+    monkeypatch.setattr(network_pass, "_product", None)  # not called
+    torch.testing.assert_close(module(documents), module.layers(documents.features).squeeze(-1))
+
+
+def test_no_row_is_lost_and_few_shapes_occur():
+    for n in [*range(1, 300), *SIZES, 65_536]:
+        blocks = network_pass._blocks(torch.ones(n, 1))
+        assert sum(float(block.sum()) for block in blocks) == n
+        assert all(len(block) % MULTIPLE == 0 and len(block) <= ROWS for block in blocks)
+
+
+def test_an_error_of_another_thread_is_raised():
+    from cltr.training.threads import by_threads
+
+    def fail(number):
+        if number == 7:
+            raise ValueError("seven")
+        return number
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        assert by_threads(fail, range(7)) == list(range(7))
+        with pytest.raises(ValueError, match="seven"):
+            by_threads(fail, range(20))
+        assert by_threads(np.sqrt, []) == []
+    finally:
+        torch.set_num_threads(before)
