@@ -105,10 +105,10 @@ def fit_standardization(features: Matrix) -> Standardization:
     starts = range(0, max(n_features - COLUMNS_AT_ONCE, 0) + 1, COLUMNS_AT_ONCE)
     # The last part has what is left besides: alone, a single column would be summed otherwise.
     ends = [*starts[1:], n_features]
-    parts = [
-        _fit_columns(sample[:, first:last].astype(np.float64))
-        for first, last in zip(starts, ends, strict=True)
-    ]
+    parts = by_threads(
+        lambda some: _fit_columns(sample[:, slice(*some)].astype(np.float64)),
+        zip(starts, ends, strict=True),
+    )
     return Standardization(*(np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)))
 
 
