@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from cltr.errors import UsageError
 from cltr.files.frames import register_frame
 from cltr.files.table_files import columns_of, expand, plain_errors, select_files, workspace
 from cltr.interfaces import LogReader
-from cltr.logs.count_arrays import count_alone, count_on
+from cltr.logs.count_arrays import Assembled, count_alone, count_on
 from cltr.logs.id_coding import Tally
 from cltr.logs.interactions import interactions
 from cltr.logs.problems import Problems, parse_actions
@@ -98,7 +99,7 @@ def _read(
             columns,
             Split(share=0.0, test_share=0.0),
             keeps_context=True,
-            cause=lambda: cause(connection),
+            cause=cache(lambda: cause(connection)),
         )
         if not tally.has_sessions:
             raise UsageError(
@@ -106,13 +107,18 @@ def _read(
                 "the session's column"
             )
         tally.code()
-        if dataset is None:
-            found = count_alone(tally, name=Path(where).stem)
-        else:
-            n = dataset.n_queries
-            whole = replace(dataset, splits={"train": (0, n), "valid": (n, n), "test": (n, n)})
-            found = count_on(tally, whole)
+        with tally.problems.together():
+            found = _count(tally, dataset, where)
         return _together(list(interactions(tally, found, "train")), tally, found.lists)
+
+
+def _count(tally: Tally, dataset: Dataset | None, where: str) -> Assembled:
+    """On lists of its own, or on a data set, all of it for training."""
+    if dataset is None:
+        return count_alone(tally, name=Path(where).stem)
+    n = dataset.n_queries
+    whole = replace(dataset, splits={"train": (0, n), "valid": (n, n), "test": (n, n)})
+    return count_on(tally, whole)
 
 
 def _together(chunks: list[ClickLog], tally: Tally, lists: Dataset) -> ClickLog:

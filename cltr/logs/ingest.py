@@ -6,6 +6,7 @@ Nothing is dropped silently: every problem is counted, and dropped, kept or refu
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,8 +137,9 @@ def ingest_log(
         if source.production is not None:  # said before the log is read, which may take long
             check_columns(connection, source.production, named=_named(source.reader))
         tally = code(connection, source, options, progress)
-        found = count(tally, source, dataset, name=out.stem)
-        log = assemble(tally, source, dataset, found)
+        with tally.problems.together():
+            found = count(tally, source, dataset, name=out.stem)
+            log = assemble(tally, source, dataset, found)
         described = _describe(tally, source, files, options, log, found)
         notes = [*log.description["notes"], *_notes(tally, source, dataset, log.statistics)]
         notes += tally.notes if dataset is None or dataset.shared else ()
@@ -214,7 +216,7 @@ def code(
         numbered=kept and len(files) == 1 and isinstance(source.reader, LongReader),
         keeps_context=options.sessions,
         progress=progress,
-        cause=lambda: _cause(connection, source),
+        cause=cache(lambda: _cause(connection, source)),
         notes=notes,
     )
     tally.code()

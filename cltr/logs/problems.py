@@ -1,6 +1,7 @@
 """What may be wrong with a log from elsewhere, and what is done about it; nothing silently."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -169,16 +170,19 @@ class _Refusal:
         return f"{self.told}; " + (f"{self.hint}; or " if self.hint else "") + f"say {self.accept}"
 
 
-def _told_together(refused: Iterable[_Refusal]) -> str:
-    """Several refusals, and what accepts all of them."""
-    refused = list(refused)
-    told = [
-        f"({n}) {one.told}{'; ' * bool(one.hint)}{one.hint}" for n, one in enumerate(refused, 1)
-    ]
-    line = f"{len(refused)} problems: {'; '.join(told)}"
+def _told_together(refused: Sequence[_Refusal]) -> str:
+    """Several refusals, and what accepts all of them; what is behind several is told once."""
+    times = Counter(one.hint for one in refused if one.hint)
+    told = [f"({n}) {one.told}{_own_hint(one, times)}" for n, one in enumerate(refused, 1)]
+    shared = [hint for hint, n in times.items() if n > 1]
+    line = f"{len(refused)} problems: {'; '.join([*told, *shared])}"
     if not all(one.accept for one in refused):
         return line
     return f"{line}; to go on with all of them, say {' '.join(one.accept for one in refused)}"
+
+
+def _own_hint(refusal: _Refusal, times: Mapping[str, int]) -> str:
+    return f"; {refusal.hint}" if times.get(refusal.hint) == 1 else ""
 
 
 @dataclass
@@ -233,20 +237,26 @@ class Problems:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Gather what is refused inside, and refuse it at the end, in one line."""
-        self._refused = []
+        """Gather what is refused inside, and refuse it at the end, in one line.
+
+        One may be inside another: what it refuses ends the outer one too, which tells it together
+        with what it has gathered itself.
+        """
         refused: list[_Refusal] = []
+        outer, self._refused = self._refused, refused
         try:
             yield
         except DataError:  # it may follow from what was refused before
-            if not self._refused:
+            if not refused:
                 raise
         finally:
-            refused, self._refused = self._refused or [], None
-        if len(refused) == 1:
-            raise DataError(f"{self.where}: {refused[0].alone()}")
-        if refused:
-            raise DataError(f"{self.where}: {_told_together(refused)}")
+            self._refused = outer
+        if not refused:
+            return
+        told = refused[0].alone() if len(refused) == 1 else _told_together(refused)
+        if outer is not None:
+            outer += refused
+        raise DataError(f"{self.where}: {told}")
 
     def table(self) -> list[dict[str, Any]]:
         """What was found, with what was done about it."""

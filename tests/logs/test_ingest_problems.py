@@ -59,6 +59,43 @@ def test_all_values_that_are_refused_are_named_at_once(tmp_path):
     ingest(path, on=[word.removeprefix("--on ") for word in words])
 
 
+def messy() -> list[dict]:
+    """Sessions, of which some come again, some repeat a document, and some have another order."""
+    orders = [("abc", 1)] * 40 + [("abcb", 1)] * 5 + [("abc", 2)] * 5
+    table = [
+        {"session": f"s{i}", "query": "q", "position": k, "doc": doc, "click": int(k == 1)}
+        for i, (order, times) in enumerate(orders)
+        for _ in range(times)
+        for k, doc in enumerate(order, start=1)
+    ]
+    return [*table, *(row | {"doc": row["doc"].upper()} for row in table[:15])]
+
+
+def test_problems_that_counting_finds_are_named_at_once(tmp_path):
+    """What may be behind all of them is told once; options accept them together."""
+    path = write_csv(tmp_path / "log.csv", messy())
+    with pytest.raises(DataError) as caught:
+        ingest(path)
+    line, names = str(caught.value), ["repeated-rows", "conflicts", "repeated-documents"]
+    assert line.startswith(f"{path}: 3 problems: (1) rows that repeat another row")
+    assert line.index("(2) interactions whose rows") < line.index("(3) documents at several")
+    assert line.count("--format events") == 1
+    accept = [f"--on {name}=drop" for name in names]
+    assert line.endswith(f"to go on with all of them, say {' '.join(accept)}")
+    assert not (tmp_path / "log.h5").exists()
+    report, _ = ingest(path, on=[word.removeprefix("--on ") for word in accept])
+    assert list(found(report)) == names
+
+
+def test_a_problem_of_values_ends_the_search(tmp_path):
+    """What else there is cannot be known."""
+    table = messy()
+    table[3]["position"] = "first"
+    with pytest.raises(DataError, match=r"log\.csv: positions that are no whole") as caught:
+        ingest(write_csv(tmp_path / "log.csv", table))
+    assert "contradict" not in str(caught.value)
+
+
 def test_a_table_of_scores_is_looked_at_before_the_log_is_read(tmp_path, monkeypatch):
     path = write_csv(tmp_path / "log.csv", MANY)
     scores = tmp_path / "scores.csv"

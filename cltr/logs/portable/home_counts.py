@@ -26,9 +26,13 @@ class Counts:
 
     def report(self) -> None:
         """Report what is wrong, in the order in which it is found when rows are read here."""
-        tally, of = self._tally, self._of
         self._stand_for_rows()
         self._report_times()
+        with self._tally.problems.together():
+            self._report_rows()
+
+    def _report_rows(self) -> None:
+        tally, of = self._tally, self._of
         low, high = (self._numbers.get(name) for name in ("low", "high"))
         values = {name: of(name) for name in Values._fields}
         values |= {"low": 1 if low is None else low, "high": high or 0}
