@@ -1,5 +1,8 @@
 """The search for circular garbage, which a command makes rarer for its own process only."""
 
+import subprocess
+import sys
+
 from cltr.cli.common.garbage import BETWEEN_FULL
 
 HELP = "import sys\nsys.argv = ['cltr', '--help']\nfrom cltr.cli import main\n"
@@ -15,6 +18,16 @@ def test_a_command_looks_at_all_objects_seldom_and_not_at_the_end(run_python):
 def test_who_imports_cltr_keeps_his_own_search(run_python):
     ask = "import cltr, gc\ncltr.train\nprint(*gc.get_threshold())"
     assert run_python(f"{AT_THE_END}{ask}").split() == [*_own_of_python(run_python), "False"]
+
+
+def test_a_command_that_uses_duckdb_ends_without_its_complaints(tmp_path):
+    rows = "".join(f"s{i},q,1,d,{i % 2}\n" for i in range(60))
+    (tmp_path / "log.csv").write_text(f"session,query,position,doc,click\n{rows}")
+    words = ["-m", "cltr", "ingest", "log.csv", "--out", "log.h5"]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "leaked" not in done.stderr
 
 
 def _own_of_python(run_python) -> list[str]:
