@@ -45,7 +45,7 @@ def measure(n: int, seed: int, epochs: int) -> list[tuple[str, float, float]]:
                 served = experiment.serve(model)["test"]
                 weights = experiment.reported_weights["dcg"]
                 blend = blend_for_loss(served, weights, ndcg_loss=loss)
-                judged = experiment.judge(model, blend=blend)
+                judged = experiment.judge(experiment.serve(model, blend=blend))
                 rows.append((f"blend to {loss:.0%}", *_columns(judged)))
     return rows
 

@@ -102,7 +102,7 @@ def evaluate_with_changes(
     if blend_to_loss is not None:
         blend = _blend(experiment, experiment.serve(model, own=own), rewards, blend_to_loss)
     served = experiment.serve(model, own=own, blend=blend)
-    judged = experiment.judge_served(served, rewards=rewards)
+    judged = experiment.judge(served, rewards=rewards)
     as_stored = own is not None and data is None and blend_to_loss is None and not measures
     told = _told(experiment, earlier, rewards, judged)
     told["alerts"] = [*told["alerts"], *changed_plugins(config, components)]

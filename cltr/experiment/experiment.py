@@ -171,7 +171,7 @@ class Experiment:
             skyline = self.learn_from_labels() if skyline else None
         self.progress.stage("evaluation")
         served = self.serve(learned.model, own=learned.own)
-        judged = self.judge_served(served, rewards=rewards, skyline=skyline)
+        judged = self.judge(served, rewards=rewards, skyline=skyline)
         return Outcome(learned, rewards, judged, served)
 
     def simulate(self) -> dict[str, ClickStatistics]:
@@ -339,34 +339,18 @@ class Experiment:
 
     def judge(
         self,
-        model: Model,
-        *,
-        own: QueryPolicies | None = None,
-        skyline: Model | None = None,
-        blend: float = 1.0,
-        rewards: Mapping[str, Rewards] | None = None,
-    ) -> dict[str, Any]:
-        """Compute metrics, off-policy values and certificates of the served policy.
-
-        Args:
-            model: the new policy's.
-            own: policies of single queries; they stand in place of the model's.
-            skyline: a model to compare with.
-            blend: share of the new policy in what is served.
-            rewards: for off-policy values; without, there are none.
-        """
-        self.progress.stage("evaluation")
-        served = self.serve(model, own=own, blend=blend)
-        return self.judge_served(served, skyline=skyline, rewards=rewards)
-
-    def judge_served(
-        self,
         served: Mapping[str, Mixture],
         *,
         skyline: Model | None = None,
         rewards: Mapping[str, Rewards] | None = None,
     ) -> dict[str, Any]:
-        """The same of what :meth:`serve` gave."""
+        """Compute metrics, off-policy values and certificates of what :meth:`serve` gave.
+
+        Args:
+            served: by split.
+            skyline: a model to compare with.
+            rewards: for off-policy values; without, there are none.
+        """
         found: dict[str, Any] = {"metrics": {}}
         if self.dataset.judged:
             found["metrics"] = self.metrics(served, skyline=skyline)

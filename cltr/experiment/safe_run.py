@@ -92,7 +92,7 @@ def _look_again(
         return taken, outcome
     kept = experiment.but(plan="stay").learn(outcome.rewards)
     served = experiment.serve(kept.model)
-    judged = experiment.judge_served(served, rewards=outcome.rewards)
+    judged = experiment.judge(served, rewards=outcome.rewards)
     skyline = outcome.judged.get("metrics", {}).get("skyline")
     if skyline is not None:
         judged["metrics"]["skyline"] = skyline

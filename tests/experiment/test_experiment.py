@@ -253,7 +253,7 @@ def test_metrics_are_of_the_scores_on_each_split():
     run = experiment(production)
     model = new_model(run.components.scorer, DATA, seed=5)
     sky = new_model(run.components.scorer, DATA, seed=6)
-    found = run.judge(model, skyline=sky)
+    found = run.judge(run.serve(model), skyline=sky)
     assert list(found["metrics"]) == ["production", "production_sorted", "policy", "skyline"]
     rivals = {
         "production": production.scores,
@@ -274,7 +274,7 @@ def test_certificates_are_for_the_reported_and_the_training_metric(metric, keys)
     run = experiment(metric=metric)
     model = new_model(run.components.scorer, DATA, seed=5)
     run.prepare(2000)
-    found = run.judge(model)["certificate"]
+    found = run.judge(run.serve(model))["certificate"]
     assert set(found) == keys
     if metric != "dcg":
         assert set(found[metric]) == {"train", "test"}
@@ -310,6 +310,6 @@ def test_each_expected_weight_is_computed_once_and_each_model_scores_once(monkey
     run.prepare(2000)
     monkeypatch.setattr(PlackettLuce, "expected_weights", counted)
     monkeypatch.setattr("cltr.experiment.experiment.score", scoring)
-    run.judge(model, skyline=sky, rewards=rewards)
+    run.judge(run.serve(model), skyline=sky, rewards=rewards)
     assert len(calls) == len(set(calls))
     assert len(scored) == len(set(scored)) == 2

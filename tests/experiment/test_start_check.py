@@ -85,7 +85,7 @@ def test_a_start_by_counts_says_how_far_it_is(simulated, scored):
     model = start_model(
         experiment.config, experiment.dataset, experiment.production, experiment.components.scorer
     )
-    judged = experiment.judge(model, rewards=rewards)
+    judged = experiment.judge(experiment.serve(model), rewards=rewards)
     loss = judged["certificate"]["train"]["worst_case"]["ndcg@5"]["loss"]
     assert 0 < start.loss == start.check.number == pytest.approx(loss)
     assert f"at most {100 * loss:.1f} points below production's" in start.sentence
