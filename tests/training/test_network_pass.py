@@ -6,7 +6,15 @@ import torch
 
 from cltr.studies.portable_arithmetic import CHOICES
 from cltr.training import network_pass
-from cltr.training.network_pass import MULTIPLE, ROWS, fast_products, network_scores
+from cltr.training.network_pass import (
+    MULTIPLE,
+    ROWS,
+    backward,
+    fast_products,
+    forward,
+    network_scores,
+    torch_product,
+)
 from cltr.training.scorers import _feed_forward
 from cltr.training.torch_model import Tensors
 
@@ -46,6 +54,19 @@ def test_scores_and_gradients_are_those_of_torch(widths, n):
         torch.testing.assert_close(network_scores(inputs, linear(layers)), own, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("widths", [*SHAPES, (136, 64, 32, 1), (1, 1), (300, 16, 1)])
+@pytest.mark.parametrize("n", [1, 17, 1024])
+def test_products_of_torch_give_the_bits_of_differentiation(widths, n):
+    layers, inputs = network(list(widths))
+    inputs, slopes = inputs[:n], torch.randn(n)
+    expected = layers(inputs).squeeze(-1)
+    between, scores = forward(inputs, linear(layers), torch_product)
+    assert torch.equal(scores, expected)
+    found = backward(between, slopes, linear(layers), torch_product)
+    for ours, theirs in zip(found, learned(expected, layers, slopes), strict=True):
+        assert torch.equal(ours, theirs)
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_the_bits_do_not_depend_on_the_number_of_threads(n):
     layers, inputs = network([23, 12, 1])
@@ -69,7 +90,7 @@ def test_products_of_torch_are_used_where_all_processors_should_compute_alike(mo
     assert fast_products()
     monkeypatch.setenv("MKL_CBWR", CHOICES["MKL_CBWR"])
     assert not fast_products()
-    monkeypatch.setattr(network_pass, "_product", None)  # not called
+    monkeypatch.setattr(network_pass, "forward", None)  # not called
     torch.testing.assert_close(module(documents), module.layers(documents.features).squeeze(-1))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltr.types import Affine, ClickData, ClickStatistics, Integers
+from cltr_dr.loss import Batch
 from cltr_dr.targets import LossName, make_targets
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ class Examples:
 
     def batches(
         self, inputs: Inputs, size: int, order: Integers, *, ahead: bool = False
-    ) -> "Iterator[tuple[torch.Tensor, tuple[torch.Tensor, ...]]]":
-        """Yield inputs and targets in batches, in this order.
+    ) -> Iterator[Batch]:
+        """Yield all examples in batches, in this order.
 
         Args:
             inputs: of all examples.
@@ -150,8 +151,8 @@ class Examples:
         together = size * max(1, ROWS_AHEAD // size)
         chosen = (order[start : start + together] for start in range(0, len(order), together))
         for several in _one_ahead(gather, chosen) if ahead else map(gather, chosen):
-            for x, *targets in zip(*(split(part, size) for part in several), strict=True):
-                yield x, (*targets, *columns)
+            for x, hit, missed in zip(*(split(part, size) for part in several), strict=True):
+                yield Batch(x, hit, missed, *columns)
 
 
 def _one_ahead(work: Callable[[_Given], _Made], given: Iterable[_Given]) -> Iterator[_Made]:

@@ -311,6 +311,45 @@ def test_predictions_have_the_same_bits_for_any_number_of_threads():
     assert np.array_equal(*found)
 
 
+@pytest.mark.parametrize("options", [{}, {"hidden": ()}, {"hidden": (20, 14), "batch": 77}])
+@pytest.mark.parametrize("loss_name", ["clicks", "paper", "clamped"])
+def test_a_fit_has_the_bits_of_one_by_autograd(loss_name, options, monkeypatch):
+    import torch
+
+    from cltr_dr import loss, regression
+
+    def by_autograd(self, network, optimizer, kept):
+        order = self.rng.permutation(len(kept.rows))
+        for batch in kept.batches(self.inputs, self.options.batch, order):
+            values = batch.inputs
+            for i, layer in enumerate(network):
+                values = layer(torch.relu(values) if i else values)
+            optimizer.clear()
+            loss.loss(values.squeeze(-1), batch).backward()
+            optimizer.step()
+
+    data = world(displays=6, n_features=30)
+    given = {"loss": loss_name, "epochs": 4, **options}
+    found = fitted(data, **given).mu(data)
+    monkeypatch.setattr(regression._Fit, "_epoch", by_autograd)
+    assert np.array_equal(found, fitted(data, **given).mu(data))
+
+
+def test_slopes_are_flat_where_a_probability_is_cut():
+    import torch
+
+    from cltr_dr.loss import Batch, loss, slopes
+
+    logits = torch.tensor([-60.0, 60.0, 0.3, -2.0], requires_grad=True)
+    hits, misses = torch.rand(4, 2), torch.rand(4, 2)
+    batch = Batch(logits, hits, misses, torch.tensor([1.0, 0.6]), torch.tensor([0.0, 0.4]))
+    loss(logits, batch).backward()
+    found = slopes(logits.detach(), batch)
+    assert torch.equal(found, logits.grad)
+    assert found[:2].abs().max() < 1e-20
+    assert found[2:].abs().min() > 1e-3
+
+
 def test_clicks_are_held_out_as_if_all_documents_were_drawn_for():
     statistics = world(displays=1, n_queries=200).statistics
     assert not statistics.impressions.any(-1).all()
