@@ -18,8 +18,8 @@ from cltr.errors import UsageError
 from cltr.experiment.components import build
 from cltr.files.claims import hidden_folder, reserve
 from cltr.files.storage import keep_inputs
-from cltr.files.table_files import OnShare
-from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
+from cltr.files.table_files import OnShare, workspace
+from cltr.logs.ingest import IngestOptions, LogSource, check_production, ingest_log
 from cltr.logs.merging import merge_files
 from cltr.logs.problems import parse_actions
 from cltr.logs.splitting import By, Split
@@ -70,9 +70,9 @@ def ingest(
         test: test interactions, instead of splitting some off.
         valid_share: share of the interactions to split off for validation.
         test_share: share to split off for testing; 0.1 where it is possible by default.
-        split_by: what is split: ``interaction``, ``user``, or ``time``. By default the column
-            ``part`` of an exported log says which interaction is in which part; without it,
-            single interactions are split.
+        split_by: what is split: ``interaction``, ``user``, or ``time``; or ``part``: the column
+            ``part`` of an exported log says which interaction is in which part. This is the default
+            for a log with such a column; without it, single interactions are split.
         valid_from: first time of validation, with ``split_by="time"``.
         test_from: time at which the test part begins, with ``split_by="time"``.
         start: leave out interactions that began earlier.
@@ -147,13 +147,18 @@ def _ingest_elsewhere(given: Mapping[str, Any], reader: Mapping[str, Any]) -> Lo
             raise UsageError(f"{flag.replace('_', '-')}: cannot be used with --engine spark")
     from cltr.logs.remote_counts import counted_by_spark
 
-    source, out = given["source"], Path(given["out"])
-    tables = [str(source)] if isinstance(source, str | os.PathLike) else [str(s) for s in source]
+    out, tables = Path(given["out"]), _tables(given["source"])
     chosen = build("log-reader", Choice(name=given["format"], **reader), owner=given["format"])
     options = _options(given)
     dataset = dataset_of(given["data"])
     began = time.perf_counter()
-    with as_files(given["production"]) as (scores,), share_progress(given["progress"]) as bars:
+    with (
+        reserve(out),
+        as_files(given["production"]) as (scores,),
+        share_progress(given["progress"]) as bars,
+    ):
+        with workspace() as connection:
+            check_production(connection, next(iter(scores), None), chosen)
         bars("counting", 0.0)
         with counted_by_spark(tables, chosen, options, master=given["master"]) as origin:
             bars("counting", 1.0)
@@ -163,6 +168,17 @@ def _ingest_elsewhere(given: Mapping[str, Any], reader: Mapping[str, Any]) -> Lo
             report = ingest_log(scored, out, dataset=dataset, options=options, progress=bars)
     report["seconds"] = round(time.perf_counter() - began, 3)
     return Log(out, report=report)
+
+
+def _tables(source: Any) -> list[str]:
+    """Names of Spark's tables, or of files that Spark reads."""
+    named = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(named, Sequence) or not all(isinstance(n, str | os.PathLike) for n in named):
+        raise UsageError("--engine spark: needs names of tables or files, not a table in memory")
+    tables = [str(one) for one in named]
+    if any(table.endswith(".h5") for table in tables):
+        raise UsageError("--engine spark: cannot read log files (.h5); merge them without it")
+    return tables
 
 
 def ingest_sql(table: str, *, dialect: str, format: str = "long", **options: Any) -> str:

@@ -162,9 +162,9 @@ Problems that --on knows: missing-values, bad-positions, no-first-position,
 )
 @click.option(
     "--split-by",
-    type=click.Choice(["interaction", "user", "time"]),
-    help="Split by single interactions, by users, or by time, with the latest for testing.  [the "
-    "column part of an exported log, or interaction]",
+    type=click.Choice(["interaction", "user", "time", "part"]),
+    help="Split by single interactions, by users, or by time, with the latest for testing; or as "
+    "the column 'part' of an exported log says.  [part if the log has it, or interaction]",
 )
 @click.option(
     "--from",

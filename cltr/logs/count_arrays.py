@@ -47,7 +47,7 @@ def count_alone(tally: Tally, *, name: str, offered: bool = False) -> Assembled:
     keep = counted.impressions.sum((0, 2)) > 0
     if offered:
         keep |= _scored(tally, lists)
-    if keep.all():
+    if len(keep) and keep.all():
         return Assembled(lists, places, counted, pairs, rows)
     return _without_unshown(tally, Assembled(lists, places, counted, pairs, rows), keep)
 

@@ -139,6 +139,8 @@ class Tally:
         deepest = self.row("SELECT max(rank) FROM coded")[0]
         self.choose_ranks(deepest, named=bool(self.row("SELECT count(*) FROM names")[0]))
         place_in_time(self)
+        if self.split.by in ("user", PART) and self.has_sessions:
+            self._keep_interactions_whole()
 
     def _define_coded(self) -> None:
         listed = "".join(f", {name}" for name in self.coded_columns)
@@ -148,6 +150,25 @@ class Tally:
             f"SELECT pair, key, {rank_code('rank')}::SMALLINT AS rank, state::UTINYINT AS state, "
             f"part::UTINYINT AS part{listed} FROM rows",
         )
+
+    def _keep_interactions_whole(self) -> None:
+        """One part for each interaction, the last of those of its rows: what was for testing stays.
+
+        Rows of one interaction may name several users or parts.
+        """
+        self.connection.execute(
+            "CREATE OR REPLACE TABLE torn AS SELECT key, max(part) AS last_part FROM coded "
+            f"WHERE {self.usable} GROUP BY key HAVING min(part) < max(part)"
+        )
+        if not self.row("SELECT count(*) FROM torn")[0]:
+            return
+        self.run(
+            "splitting",
+            "CREATE OR REPLACE TABLE whole_coded AS SELECT coded.* REPLACE (coalesce(last_part, "
+            "part) AS part) FROM coded LEFT JOIN torn USING (key)",
+        )
+        self.connection.execute(f"DROP {'TABLE' if self.keeps_rows else 'VIEW'} coded")
+        self.connection.execute("ALTER TABLE whole_coded RENAME TO coded")
 
     def code_anew(self) -> None:
         """With other hashes, since two things share one."""
@@ -214,8 +235,7 @@ class Tally:
                 f"{self.problems.where}: positions go up to {deepest:,}; at most {MOST_RANKS} "
                 "ranks can be kept; say how many with --top-k"
             )
-        if self.top_k > MOST_RANKS:
-            raise UsageError(f"--top-k {self.top_k}: at most {MOST_RANKS} ranks can be kept")
+        check_top_k(self.top_k)
         self.top_k = max(min(self.top_k or deepest, deepest), 1)
 
     def run(self, stage: str, sql: str) -> None:
@@ -232,6 +252,12 @@ class Tally:
         """The first row of a query's result."""
         found = self.connection.execute(sql).fetchall()
         return found[0] if found else ()
+
+
+def check_top_k(top_k: int) -> None:
+    """Refuse more ranks than can be kept."""
+    if top_k > MOST_RANKS:
+        raise UsageError(f"--top-k {top_k}: at most {MOST_RANKS} ranks can be kept")
 
 
 def _or_zero(first: str, second: str, hashed: str) -> str:

@@ -103,6 +103,11 @@ class LogSource:
     """What another engine counted; then paths are the names of its tables."""
 
     @property
+    def has_counts(self) -> bool:
+        """Whether the log was counted elsewhere."""
+        return self.brought is not None or isinstance(self.reader, CountsReader)
+
+    @property
     def files(self) -> list[Path]:
         """All files with interactions, folders expanded."""
         if self.brought is not None:
@@ -134,9 +139,10 @@ def ingest_log(
     files = source.files
     keep_inputs(out, [*files, source.production] if source.production else files)
     with workspace(out.parent, memory=options.memory) as connection, plain_errors(files):
-        if source.production is not None:  # said before the log is read, which may take long
-            check_columns(connection, source.production, named=_named(source.reader))
+        check_production(connection, source.production, source.reader)
         tally = code(connection, source, options, progress)
+        if dataset is not None and not dataset.shared:  # its queries decide the parts
+            tally.split = replace(tally.split, test_share=0.0)
         with tally.problems.together():
             found = count(tally, source, dataset, name=out.stem)
             log = assemble(tally, source, dataset, found)
@@ -154,6 +160,9 @@ def ingest_log(
 
 def _settle(source: LogSource, options: IngestOptions, dataset: Dataset | None) -> IngestOptions:
     """Refuse options that contradict each other; a data set's splits leave nothing to split off."""
+    if options.split.by == PART and (source.valid or source.test):
+        flag = "--valid" if source.valid else "--test"
+        raise UsageError(f"--split-by part: cannot be used with {flag}; leave one of them out")
     if dataset is not None and not dataset.shared:
         if source.test or options.split.test_share:
             flag = "--test" if source.test else "--test-share"
@@ -161,7 +170,9 @@ def _settle(source: LogSource, options: IngestOptions, dataset: Dataset | None) 
                 f"{flag}: with --data, the test part is what was logged on the data set's test "
                 "queries; leave it out"
             )
-        return replace(options, split=replace(options.split, test_share=0.0))
+        if not source.has_counts:  # whoever counted has decided
+            return replace(options, split=replace(options.split, test_share=0.0))
+        return options
     if options.split.test_share and (source.valid or source.test):
         flag = "--valid" if source.valid else "--test"
         raise UsageError(
@@ -171,22 +182,30 @@ def _settle(source: LogSource, options: IngestOptions, dataset: Dataset | None) 
     return options
 
 
+def check_production(connection: "Connection", path: Path | None, reader: LogReader) -> None:
+    """Refuse unclear columns of production's scores before the log is read, which may take long."""
+    if path is not None:
+        check_columns(connection, path, named=_named(reader))
+
+
 def code(
     connection: "Connection", source: LogSource, options: IngestOptions, progress: OnShare = silent
 ) -> Tally:
     """Read a log; its tables are then in the connection."""
-    if source.brought is not None or isinstance(source.reader, CountsReader):
+    if source.has_counts:
         return _code_counts(connection, source, options)
-    parts = (source.paths, source.valid, source.test)
-    reader = reading_part(
-        connection, source.reader, () if source.valid or source.test else source.paths
-    )
+    parts, split = (source.paths, source.valid, source.test), options.split
+    reader = source.reader
+    if not source.valid and not source.test:
+        reader = reading_part(
+            reader, lambda: columns_of(connection, select_files(connection, source.paths)), split
+        )
     queries = {
         number: reader.select(connection, list(paths))
         for number, paths in enumerate(parts)
         if paths
     }
-    query, split = queries[0], options.split
+    query = queries[0]
     if len(queries) > 1:
         query = " UNION ALL BY NAME ".join(
             f"SELECT *, {number} AS {quoted(FILE_PART)} FROM ({one})"
@@ -204,7 +223,7 @@ def code(
     notes: tuple[str, ...] = ()
     if reader is not source.reader:
         split, notes = settle_parts(connection, columns, split, keep=options.keep_parts)
-        if split.by != "part" and PART not in source.reader.options.context_columns:
+        if split.by != PART and PART not in source.reader.options.context_columns:
             columns.pop(PART)  # nobody asked for it
     tally = Tally(
         connection,
@@ -235,6 +254,7 @@ def _code_counts(connection: "Connection", source: LogSource, options: IngestOpt
     if source.brought is None:
         table = source.reader.select(connection, list(source.paths))
         return open_counts(connection, table, asked, where=where)
+    asked = replace(asked, split=Split(), window=Window())  # as asked for when it was counted
     connection.register("brought", source.brought.counts)
     cause = source.brought.cause
     return open_counts(connection, "SELECT * FROM brought", asked, where=where, cause=cause)

@@ -10,12 +10,15 @@ from cltr.errors import UsageError
 from cltr.files.table_columns import KNOWN, NONE
 from cltr.files.table_files import quoted
 from cltr.interfaces import LogReader
+from cltr.logs.exported_parts import reading_part, settle_parts
+from cltr.logs.id_coding import REQUIRED, check_top_k
 from cltr.logs.ingest import Brought, IngestOptions, LogSource
 from cltr.logs.portable.counted_table import RESULT
 from cltr.logs.portable.dialects import one_query, sqlglot_module
 from cltr.logs.portable.spark import SparkEngine, check_ids
 from cltr.logs.portable.statements import Plan, dates_question, statements
 from cltr.logs.readers import OPTIONAL, Columns, LongReader, joined
+from cltr.logs.splitting import PART
 
 SUSPECTS = 1000
 """Interactions whose rows are brought home to find out why they contradict each other."""
@@ -39,7 +42,7 @@ def counted_by_spark(
     engine = SparkEngine(master)
     try:
         source: Any = engine.open(tables)
-        plan = _plan(engine, long, source, options, where=tables[0])
+        plan = plan_counts(engine, long, source, options, where=tables[0])
         counts = engine.run(statements(plan))
         cause = _Cause(engine, long, tables[0])
         paths = [Path(table) for table in tables]
@@ -48,18 +51,21 @@ def counted_by_spark(
         engine.close()
 
 
-def _plan(
+def plan_counts(
     engine: SparkEngine, reader: LongReader, table: str, options: IngestOptions, *, where: str
 ) -> Plan:
+    """What an engine is to count, as far as a look at the table tells."""
     connection: Any = engine
-    rows = reader.select_from(connection, table, where)
+    parted: Any = reading_part(reader, lambda: engine.columns(table), options.split)
+    rows = parted.select_from(connection, table, where)
     columns = engine.columns(rows)
     check_ids(columns, where)
-    dates = False
-    if "time" in columns:
-        engine.define("raw", rows)
-        dates = bool(engine.execute(dates_question(columns)).fetchall()[0][0])
-    return Plan(rows, columns, options.split, options.window, options.actions, options.top_k, dates)
+    engine.define("raw", rows)
+    split, notes = settle_parts(engine, columns, options.split, keep=options.keep_parts)
+    if split.by != PART:
+        columns.pop(PART, "")
+    dates = "time" in columns and bool(engine.execute(dates_question(columns)).fetchall()[0][0])
+    return Plan(rows, columns, split, options.window, options.actions, options.top_k, dates, notes)
 
 
 @dataclass(frozen=True)
@@ -100,8 +106,10 @@ def emitted(table: str, dialect: str, reader: LogReader, options: IngestOptions)
     long = _long(reader, "--emit-sql")
     _refuse(long, options, "--emit-sql")
     named = ".".join(quoted(part) for part in table.split("."))
-    unseen: Any = _Unseen(long)
-    rows = long.select_from(unseen, f"SELECT * FROM {named}", table)
+    by_part = options.split.by == PART
+    read: Any = reading_part(long, lambda: {PART: ""} if by_part else {}, options.split)
+    unseen: Any = _Unseen(read)
+    rows = read.select_from(unseen, f"SELECT * FROM {named}", table)
     roles = ["query", "document", "position", "click", *unseen.extras]
     plan = Plan(
         rows,
@@ -131,8 +139,9 @@ class _Unseen:
         given = {role: getattr(options, f"{role}_column") for role in OPTIONAL}
         self.extras = [role for role, name in given.items() if name and name != NONE]
         self.extras += [] if sessions == [NONE] else ["session"]
+        self.extras += options.context_columns  # the column 'part'
         blocks = [options.page_column, *options.grid_columns.split(",")]
-        names = [*chosen.values(), *sessions, *given.values(), *blocks]
+        names = [*chosen.values(), *sessions, *given.values(), *blocks, *options.context_columns]
         self._columns = [(name, "VARCHAR") for name in names if name and name != NONE]
 
     def execute(self, sql: str) -> "_Unseen":
@@ -165,8 +174,10 @@ def _refuse(reader: LongReader, options: IngestOptions, flag: str) -> None:
         raise UsageError(
             f"{unusable[0]}: needs the rows of the log; with {flag} only counts are read"
         )
-    if options.split.by in ("user", "time"):
-        options.split.drawn_by({r: "" for r in ("user", "time") if _given(reader, r)})
+    check_top_k(options.top_k)
+    roles = [*REQUIRED, *(role for role in OPTIONAL if _given(reader, role))]
+    blind = dict.fromkeys(roles, "VARCHAR")  # options that contradict each other
+    statements(Plan("", blind, options.split, options.window, options.actions, options.top_k))
 
 
 def _given(reader: LongReader, role: str) -> bool:

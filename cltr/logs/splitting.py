@@ -10,11 +10,12 @@ from cltr.files.table_files import quoted
 
 FILE_PART = "part of the file"
 """Column of ``raw``: the part of the log that a file is for, where files are given by part."""
-PART = "part"
+PART: Literal["part"] = "part"
 """Column of a table that says which part of the log a row is for, as in an exported log."""
 By: TypeAlias = Literal["interaction", "user", "time", "files", "part"]
-"""What is split; the last two are for files that are given by part, and for the column ``part``."""
-_CHOICES = get_args(By)[:3]
+"""What is split; or what says the parts: files that are given by part, or the column ``part``."""
+_CHOICES = tuple(by for by in get_args(By) if by != "files")
+USUAL_SHARE = 0.2
 USUAL_TEST_SHARE = 0.1
 DRAWN = '"digest of the row"'
 
@@ -23,7 +24,7 @@ DRAWN = '"digest of the row"'
 class Split:
     """How interactions are split into the parts of a log."""
 
-    share: float = 0.2
+    share: float = USUAL_SHARE
     """Of the interactions that are for validation."""
     by: By = "interaction"
     seed: int = 1
@@ -48,6 +49,11 @@ class Split:
             raise UsageError(f"{named} needs --split-by time")
         if self.test_from and not self.valid_from:
             raise UsageError("--test-from: say where validation begins too, with --valid-from")
+        if self.by == PART and (self.share != USUAL_SHARE or self.test_share):
+            flag = "--test-share" if self.test_share else "--valid-share"
+            raise UsageError(
+                f"{flag}: with --split-by part, the column '{PART}' decides; leave it out"
+            )
         if self.test_share and self.share + self.test_share >= 1:
             raise UsageError(
                 f"--valid-share {self.share:g} and --test-share {self.test_share:g} leave no "
@@ -62,6 +68,8 @@ class Split:
             >>> Split().tested, Split(share=0.9).tested, Split(test_share=0.3).tested
             (0.1, 0.05, 0.3)
         """
+        if self.by == PART:
+            return 0.0
         if self.test_share is not None or self.valid_from:
             return self.test_share or 0.0
         return min(USUAL_TEST_SHARE, round((1 - self.share) / 2, 12))
@@ -74,7 +82,7 @@ class Split:
         """
         if self.by == "files":
             return quoted(FILE_PART)
-        if self.by == "part":
+        if self.by == PART:
             return f"CASE {quoted(PART)} WHEN 'valid' THEN 1 WHEN 'test' THEN 2 ELSE 0 END"
         drawn = self._drawn(columns)
         if FILE_PART not in columns:

@@ -97,10 +97,10 @@ def seconds(expression: str, kind: str, *, dates: bool = False) -> str:
     if is_number(kind):
         return _since_1970(f"({expression})::DOUBLE")
     forms = ", ".join(f"'{form}'" for form in _FORMS)
-    comma = f"regexp_replace({words}, ',([0-9]+)', '.\\1')"
+    point = f"replace({words}, ',', '.')"
     return (
         f"coalesce({_since_1970(f'try_cast({words} AS DOUBLE)')}, "
-        f"epoch(try_cast({comma} AS TIMESTAMPTZ)), epoch(try_strptime({words}, [{forms}])))"
+        f"epoch(try_cast({point} AS TIMESTAMPTZ)), epoch(try_strptime({words}, [{forms}])))"
     )
 
 

@@ -44,6 +44,37 @@ def mixed():
     return table
 
 
+def parted():
+    """The same with the column of an exported log; two interactions have rows of two parts."""
+    table = mixed()
+    for row in table:
+        number = int(row["session"][1:]) if row["session"] else 0
+        row["part"] = ("train", "valid", "train", "test")[number % 4]
+    table[3]["part"], table[44]["part"] = "valid", "test"
+    return table
+
+
+def with_commas():
+    """Fractions of seconds behind a comma."""
+    day = [f"2024-01-{day:02d}T10:00:00" for day in range(1, 29)]
+    return untidy.rows(MADE, time=lambda one, rank: f"{day[one.number % 28]},{rank}5+02:00")
+
+
+def two_users():
+    """Rows of one interaction name several users, or none."""
+    table = untidy.rows(MADE, user=lambda one, rank: f"u{one.number % 37}")
+    for i in range(0, len(table), 7):
+        table[i]["user"] = f"u{i % 11}" if i % 2 else None
+    return table
+
+
+def strange_parts(word):
+    """One row names another part."""
+    table = parted()
+    table[50]["part"] = word
+    return table
+
+
 WINDOW = Window("2023-11-16", "2023-11-23")
 TIMED = {"time_column": "time", "user_column": "user", "score_column": "score"}
 DROP = ("all=keep", "all=drop")
@@ -60,6 +91,22 @@ CASES = {
     "mixed": (mixed(), TIMED, {"on": DROP}),
     "kept": (mixed(), TIMED, {"on": KEEP, "split": Split(by="user", seed=3), "top_k": 6}),
     "window": (mixed(), TIMED, {"on": KEEP, "split": Split(by="time"), "window": WINDOW}),
+    "commas": (with_commas(), {"time_column": "time"}, {"split": Split(by="time")}),
+    "empty window": (untidy.days(MADE), {"time_column": "when"}, {"window": Window("2030-01-01")}),
+    "nothing": (
+        untidy.rows(MADE, place=lambda one, rank: 0),
+        {"position_column": "place"},
+        {"on": DROP},
+    ),
+    "two users": (two_users(), {"user_column": "user"}, {"split": Split(by="user")}),
+    "parts": (parted(), TIMED, {"on": DROP, "split": Split(seed=4)}),
+    "parts by name": (parted(), TIMED, {"on": DROP, "split": Split(by="part")}),
+    "parts in a window": (parted(), TIMED, {"on": KEEP, "window": WINDOW}),
+    "parts unused": (parted(), TIMED, {"on": DROP, "split": Split(share=0.3)}),
+    "parts with a role": (parted(), {"user_column": "part"}, {"on": DROP}),
+    "no parts": (strange_parts("dev"), TIMED, {"on": DROP}),
+    "parts missing": (strange_parts(None), TIMED, {"on": DROP}),
+    "no parts by name": (strange_parts("dev"), TIMED, {"on": DROP, "split": Split(by="part")}),
     "pages as they are": (untidy.paged(MADE), {}, {}),
     "events as rows": (untidy.as_events_in_rows(MADE), {}, {}),
     "only clicks": (untidy.only_clicks(MADE), {}, {}),
@@ -67,7 +114,16 @@ CASES = {
     "unclear": (mixed(), TIMED, {}),
 }
 """Rows, columns and options of each log."""
-REFUSED = ("pages as they are", "events as rows", "only clicks", "empty", "unclear")
+REFUSED = (
+    "empty window",
+    "nothing",
+    "no parts by name",
+    "pages as they are",
+    "events as rows",
+    "only clicks",
+    "empty",
+    "unclear",
+)
 
 
 def written(folder, name):

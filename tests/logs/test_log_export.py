@@ -9,6 +9,7 @@ from cltr.logs.log_export import export_log, export_scores
 from cltr.logs.log_file import open_log, read_sessions
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
+from cltr.types import LOG_PARTS
 from tests import untidy_logs as untidy
 from tests.logs.ingesting import MANY, ingest
 from tests.plain_logs import counted, write_jsonl
@@ -59,6 +60,32 @@ def test_another_split_may_be_asked_for(tmp_path):
         report, _ = ingest(path, **asked)
         assert report["n_interactions"] != {"train": 30, "valid": 30}
         assert any("'part' of the table was not used" in note for note in report["notes"])
+
+
+def test_the_column_may_be_asked_for(tmp_path):
+    path = write_jsonl(tmp_path / "log.jsonl", MANY)
+    with pytest.raises(UsageError, match="--split-by part needs a column 'part'"):
+        ingest(path, split=Split(by="part"))
+    with pytest.raises(UsageError, match="--split-by part: cannot be used with --valid"):
+        ingest(path, split=Split(by="part"), valid=[path])
+
+
+def test_an_interaction_is_in_one_part(tmp_path):
+    """The last that its rows name: what is for testing is not trained on."""
+    table = [
+        row
+        | {
+            "session": f"{first}-{row['session']}",
+            "part": first if row["position"] == 1 else "train",
+        }
+        for first in LOG_PARTS
+        for row in MANY
+    ]
+    path = write_jsonl(tmp_path / "log.jsonl", table)
+    for sessions in (False, True):
+        report, log = ingest(path, sessions=sessions)
+        assert report["n_interactions"] == {"train": 60, "valid": 60, "test": 60}
+        assert log.statistics["test"].impressions.sum() == len(MANY)
 
 
 @pytest.mark.parametrize(

@@ -8,26 +8,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cltr.api.ingest import ingest, ingest_sql
+from cltr.data.importing import import_dataset
 from cltr.errors import CltrError, UsageError
-from cltr.files.table_files import columns_of, workspace
+from cltr.files.table_files import columns_of, select_files, workspace
 from cltr.logs.ingest import Brought, IngestOptions, LogSource
 from cltr.logs.portable.counted_table import RESULT
 from cltr.logs.portable.dialects import DIALECTS
-from cltr.logs.portable.statements import Plan, statements
+from cltr.logs.portable.statements import statements
 from cltr.logs.problems import parse_actions
 from cltr.logs.readers import LongReader
+from cltr.logs.remote_counts import plan_counts
 from tests.logs.portable_cases import CASES, REFUSED, expected, outcome, without_example, written
-from tests.plain_logs import rows, write_parquet
+from tests.plain_logs import rows, write_jsonl, write_parquet
+
+
+class Engine:
+    """Duckdb in the place of another engine."""
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def columns(self, sql):
+        return columns_of(self.connection, sql)
+
+    def execute(self, sql):
+        return self.connection.execute(sql)
+
+    def define(self, name, sql):
+        self.connection.execute(f"CREATE OR REPLACE TABLE {name} AS {sql}")
 
 
 def counts_of(path, reader, options):
     """The table that is brought home."""
     with workspace() as connection:
-        sql = reader.select(connection, [path])
-        columns = columns_of(connection, sql)
-        plan = Plan(sql, columns, options.split, options.window, options.actions, options.top_k)
+        table = select_files(connection, [path])
+        engine = Engine(connection)
+        plan = plan_counts(engine, reader, table, options, where=str(path))
         for name, statement in statements(plan).items():
-            connection.execute(f"CREATE TABLE {name} AS {statement}")
+            engine.define(name, statement)
         return connection.sql(f"SELECT * FROM {RESULT}").to_arrow_table()
 
 
@@ -84,6 +102,23 @@ def test_counts_as_a_file_are_read_with_their_own_settings(tmp_path):
     ):
         with pytest.raises(UsageError, match=line):
             ingest(file, format="counts", out=tmp_path / "no.h5", **wrong)
+
+
+def test_the_queries_of_a_data_set_decide_the_parts(tmp_path):
+    """Counts say nothing of users and times there, and need no other split."""
+    path, reader, options = written(tmp_path, "mixed")
+    counts = counts_of(path, reader, options)
+    assert counts.num_rows
+    duckdb.sql(f"COPY (SELECT * FROM counts) TO '{tmp_path}/counts.parquet'")
+    pairs = {(row["query"], row["doc"]) for row in CASES["mixed"][0] if row["query"] and row["doc"]}
+    table = [{"query": q, "document": d, "label": len(d) % 3, "f": 1.0} for q, d in sorted(pairs)]
+    data = tmp_path / "data.h5"
+    import_dataset([write_jsonl(tmp_path / "data.jsonl", table)], data)
+    there = ingest(tmp_path / "counts.parquet", format="counts", data=data, out=tmp_path / "a.h5")
+    asked = {"on": ["all=keep", "all=drop"], "data": data} | CASES["mixed"][1]
+    here = ingest(path, out=tmp_path / "b.h5", **asked)
+    for name in ("n_interactions", "clicks", "impressions_by_rank", "problems", "split"):
+        assert there.report[name] == here.report[name], name
 
 
 def test_other_tables_are_refused(tmp_path):

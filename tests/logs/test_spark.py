@@ -14,16 +14,21 @@ if shutil.which("java") is None:
 
 from cltr.api.ingest import ingest, ingest_sql
 from cltr.errors import CltrError, DataError, UsageError
+from cltr.logs.ingest import IngestOptions, LogSource
 from cltr.logs.portable.spark import PARTITIONS, _share_out
+from cltr.logs.readers import LongReader
 from cltr.logs.remote_counts import counted_by_spark
+from tests import untidy_logs as untidy
 from tests.logs.portable_cases import (
     CASES,
+    MADE,
     REFUSED,
     expected,
     outcome,
     without_example,
     written,
 )
+from tests.plain_logs import write_csv, write_jsonl
 
 SMALL = {
     "spark.ui.enabled": "false",
@@ -72,7 +77,18 @@ def on_spark(folder, name):
         return str(error)
 
 
-QUICK = ("mixed", "window", "grid", "kept", "restarted", "days", "single", "events as rows")
+QUICK = (
+    "mixed",
+    "window",
+    "grid",
+    "kept",
+    "restarted",
+    "days",
+    "single",
+    "parts",
+    "commas",
+    "events as rows",
+)
 """In every run of the tests: all problems at once, and every kind of column, split and window."""
 
 
@@ -107,6 +123,9 @@ def test_contradictions_are_explained_as_by_duckdb(spark, tmp_path):
 def test_printed_query_gives_what_ingest_reads(spark, tmp_path):
     """The query of --emit-sql, run by Spark, kept as a file and read with --format counts."""
     path, _, _ = written(tmp_path, "mixed")
+    (tmp_path / "parts").mkdir()
+    parted, _, _ = written(tmp_path / "parts", "parts")
+    spark.read.parquet(str(parted)).createOrReplaceTempView("parts")
     spark.read.parquet(str(path)).createOrReplaceTempView("clicks")
     asked = {"user_column": "user", "document_column": "doc", "on": ["all=keep", "all=drop"]}
     counts = spark.sql(ingest_sql("clicks", dialect="spark", **asked)).toArrow()
@@ -118,10 +137,56 @@ def test_printed_query_gives_what_ingest_reads(spark, tmp_path):
     table = ingest("clicks", engine="spark", out=tmp_path / "table.h5", **asked).report
     for name in ("n_interactions", "clicks", "impressions_by_rank", "problems", "documents"):
         assert there[name] == here[name] == table[name], name
+    parts = spark.sql(ingest_sql("parts", dialect="spark", split_by="part", **asked)).toArrow()
+    duckdb.sql(f"COPY (SELECT * FROM parts) TO '{file}'")
+    there = ingest(file, format="counts", out=tmp_path / "there.h5").report
+    here = ingest(parted, out=tmp_path / "here.h5", **asked).report
+    assert there["n_interactions"] == here["n_interactions"] != table["n_interactions"]
+    assert parts.num_rows
     with pytest.raises(DataError, match="nowhere"):
         ingest("nowhere", engine="spark", out=tmp_path / "no.h5")
     with pytest.raises(UsageError, match="--valid: cannot be used with --engine spark"):
         ingest("clicks", engine="spark", out=tmp_path / "no.h5", valid="clicks")
+
+
+def test_text_is_read_as_duckdb_reads_it(spark, tmp_path):
+    """Quotes and line breaks in ids, numbers as ids; a line that does not fit is one clear line."""
+    del spark
+    table = untidy.tidy(MADE)
+    for row in table:
+        row["doc"] = row["doc"].replace("-1", ' "1", \\ ').replace("-2", "\n2")
+    files = [write_csv(tmp_path / "log.csv", table)]
+    numbers = [row | {"query": int(row["query"][1:]) + 7} for row in table]
+    files.append(write_jsonl(tmp_path / "log.jsonl", numbers))
+    for file in files:
+        with counted_by_spark([str(file)], LongReader(), IngestOptions()) as source:
+            there = outcome(source, tmp_path / "there.h5", IngestOptions())
+        here = outcome(LogSource([file], LongReader()), tmp_path / "here.h5", IngestOptions())
+        assert there == here
+    files[0].write_text(files[0].read_text() + "s1,q1\n")
+    files[1].write_text(files[1].read_text() + '{"query": ')
+    for file, line in zip(files, ("Malformed CSV record: s1,q1", "log.jsonl: Unexp"), strict=True):
+        with pytest.raises(DataError, match=line) as error:
+            ingest(file, engine="spark", out=tmp_path / "no.h5")
+        assert "\n" not in str(error.value)
+
+
+def test_refusals_come_before_spark_is_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr("cltr.logs.remote_counts.SparkEngine", None)
+    (tmp_path / "scores.csv").write_text("a,b\n1,2\n")
+    for asked, line in (
+        ({"start": "2024"}, "--from and --until need times"),
+        ({"start": "then", "time_column": "t"}, "--from then: is not a time"),
+        ({"top_k": 2000}, "--top-k 2000: at most 1000"),
+        ({"format": "ga4"}, "not 'ga4'"),
+        ({"production": tmp_path / "scores.csv"}, "which column is the query"),
+        ({"split_by": "part", "valid_share": 0.3}, "--valid-share: with --split-by part"),
+    ):
+        with pytest.raises(CltrError, match=line):
+            ingest("clicks", engine="spark", out=tmp_path / "no.h5", **asked)
+    for wrong, line in (("log.h5", "log files"), ({"query": []}, "a table in memory")):
+        with pytest.raises(UsageError, match=line):
+            ingest(wrong, engine="spark", out=tmp_path / "no.h5")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,9 @@ import json
 from typing import TYPE_CHECKING
 
 from cltr.files.table_files import text
+from cltr.logs.splitting import PART
 from cltr.logs.sql_expressions import CLICKS, UNKNOWN
+from cltr.types import LOG_PARTS
 
 if TYPE_CHECKING:
     from cltr.logs.portable.statements import Plan
@@ -81,6 +83,8 @@ def result_of(plan: "Plan") -> str:
             "before_window": _count('"time" IS NOT NULL' if plan.drops("unreadable-times") else ""),
         }
         parts.append(_numbers("value", read, "coded"))
+    if plan.split.by == PART:
+        parts.append(_numbers("value", _parts_named(), "raw"))
     if plan.split.by == "time":
         ends = "'valid_from' AS name, valid_from AS moment FROM cuts"
         ends += " UNION ALL SELECT 'test_from' AS name, test_from AS moment FROM cuts"
@@ -122,6 +126,14 @@ def _values(plan: "Plan") -> dict[str, str]:
         "top_k": "max(top_k)",
         "deepest": "max(last_rank)",
     }
+
+
+def _parts_named() -> dict[str, str]:
+    """Rows for each part of the log, by its name; and those that name none."""
+    names = {f"part {part}": _count(f'"part" = {text(part)}') for part in LOG_PARTS}
+    listed = ", ".join(map(text, LOG_PARTS))
+    known = f'"part" IS NOT NULL AND "part" IN ({listed})'
+    return names | {"part none": _count(f"NOT ({known})")}
 
 
 def _numbers(what: str, values: dict[str, str], source: str) -> str:
@@ -278,5 +290,6 @@ def _made(plan: "Plan") -> str:
         },
         "window": {"start": plan.window.start, "stop": plan.window.stop},
         "actions": dict(plan.actions),
+        "notes": list(plan.notes),
     }
     return _rows("made", "", name=text(json.dumps(how)))

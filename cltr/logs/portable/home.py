@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from cltr.errors import DataError, UsageError
 from cltr.files.table_files import columns_of, text
+from cltr.logs.exported_parts import NEEDED
 from cltr.logs.id_coding import Tally
 from cltr.logs.portable.counted_table import COLUMNS, VERSION
 from cltr.logs.portable.home_counts import Counts
 from cltr.logs.problems import DROP, PROBLEMS, Problems
-from cltr.logs.splitting import Split
-from cltr.logs.time_windows import Window
+from cltr.logs.splitting import PART, Split
+from cltr.logs.time_windows import Window, check_window
+from cltr.types import LOG_PARTS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -74,8 +76,12 @@ def open_counts(
         asked.window,
         top_k=numbers.get("top_k") or 1,
         cause=cause,
+        notes=tuple(made.get("notes", ())),
     )
+    _check_parts(asked.split, numbers)
     counts = tally.elsewhere = Counts(tally, numbers)
+    if asked.window and numbers.get("before_window"):
+        check_window(tally, numbers["total"] or 0)
     deepest, named = numbers.get("deepest"), (numbers["total"] or 0) > (numbers["nameless"] or 0)
     if deepest is None or (named is False and numbers["total"]):
         tally.choose_ranks(deepest, named=False)
@@ -113,6 +119,13 @@ def _agreed(made: Mapping[str, Any], asked: Asked, where: str) -> Asked:
         if before != now and DROP in (before, now):
             raise UsageError(f"--on {name}={now}: was decided when the log was counted: {before}")
     return replace(asked, split=split, window=window, actions=actions)
+
+
+def _check_parts(split: Split, numbers: Mapping[str, int | None]) -> None:
+    """Refuse a column ``part`` that does not name parts, which could not be seen before."""
+    found = {part: numbers.get(f"part {part}") for part in (*LOG_PARTS, "none")}
+    if split.by == PART and (found["none"] or not found["train"] or not found["valid"]):
+        raise UsageError(NEEDED)
 
 
 def _numbers(connection: "Connection") -> dict[str, int | None]:

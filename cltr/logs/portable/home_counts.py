@@ -10,7 +10,7 @@ from cltr.files.table_files import arrays, text
 from cltr.logs.cleaning import report_repeated_rows
 from cltr.logs.counting import Places, RowCounts
 from cltr.logs.id_coding import Tally
-from cltr.logs.time_windows import check_steps, check_window, report_times
+from cltr.logs.time_windows import check_steps, report_times
 from cltr.logs.value_checks import Values, check_values
 from cltr.types import LOG_PARTS, Integers
 
@@ -62,8 +62,6 @@ class Counts:
             return
         by_time = tally.split.by == "time"
         report_times(tally, of("readable"), of("dated"), needed=bool(tally.window) or by_time)
-        if tally.window:
-            check_window(tally, of("total"))
         if by_time:
             if not tally.split.valid_from:
                 check_steps(tally, of("steps"))
@@ -162,11 +160,16 @@ class Counts:
         )
 
     def summarise(self, by_query: bool) -> dict[str, Any]:
-        """Users and times; periods and repeated lists need the rows, and are left out."""
+        """Users and times; periods and repeated lists need the rows, and are left out.
+
+        So do users and times if queries decide the parts of the log.
+        """
         tally, summary = self._tally, dict[str, Any]()
+        if by_query:
+            return summary
         if "user" in tally.columns and tally.has_sessions:
-            summary["users"] = self._users(by_query)
-        if "time" in tally.columns and not by_query:
+            summary["users"] = self._users()
+        if "time" in tally.columns:
             times = self._rows("time", "part, low, high")
             by_part = zip(times["part"], times["low"], times["high"], strict=True)
             summary["time"] = {
@@ -176,7 +179,7 @@ class Counts:
             }
         return summary
 
-    def _users(self, by_query: bool) -> dict[str, Any]:
+    def _users(self) -> dict[str, Any]:
         """As :func:`cltr.logs.summaries._users` tells them."""
         tally = self._tally
         sizes = self._rows("users", "rank, n")
@@ -198,7 +201,7 @@ class Counts:
                 {"user": user, "interactions": int(n), "clicks": int(c)} for user, n, c in busiest
             ],
         }
-        if tally.split.by == "time" or by_query:
+        if tally.split.by == "time":
             return found
         names = ("in_both_splits", "in_test_too")
         return found | {name: self._of(name) for name in names}

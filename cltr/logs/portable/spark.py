@@ -1,9 +1,10 @@
 """Statements run by Spark, where the log lives."""
 
 import logging
+import re
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from cltr.errors import DataError, UsageError
@@ -30,13 +31,17 @@ _TYPES = {
     "date": "DATE",
 }
 """Spark's types, as duckdb names them."""
+_STRICT = {"mode": "FAILFAST"}
+_TEXT = _STRICT | {"header": True, "enforceSchema": False}
 _FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "parquet": ("parquet", {}),
-    "json": ("json", {"primitivesAsString": True}),
-    "csv": ("csv", {"header": True}),
-    "tsv": ("csv", {"header": True, "sep": "\t"}),
+    "json": ("json", _STRICT),
+    "csv": ("csv", _TEXT | {"quote": '"', "escape": '"', "multiLine": True}),
+    "tsv": ("csv", _TEXT | {"sep": "\t", "quote": ""}),
 }
-"""How Spark reads kinds of files; text stays text, as duckdb reads it."""
+"""How Spark reads kinds of files: as duckdb does, text stays text and no line is skipped."""
+MOST_LETTERS = 300
+"""Of what Spark says of an error."""
 PARTITIONS = "spark.sql.shuffle.partitions"
 PARTS_OF_A_CORE = 4
 """Parts of a table for each core of this machine."""
@@ -44,6 +49,7 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
+    "spark.sql.csv.parser.columnPruning.enabled": "false",  # else lines that do not fit pass
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 
@@ -65,21 +71,21 @@ class SparkEngine:
         return "SELECT * FROM cltr_source"
 
     def _read(self, table: str) -> "DataFrame":
-        from pyspark.errors import PySparkException
-
         ending = next((end for end in KINDS if table.removesuffix(".gz").endswith(end)), "")
         kind = KINDS.get(ending, "parquet" if "/" in table else "")
         form, options = _FORMS.get(kind, ("", {}))
-        try:
+        with _plain_errors(table):
             if not kind:
                 return self._session.table(table)
-            return self._session.read.options(**options).format(form).load(table)
-        except PySparkException as error:
-            raise DataError(f"{table}: {_first_line(error)}") from error
+            reader = self._session.read.options(**options).format(form)
+            if kind == "json":
+                reader = reader.schema(_as_text(reader.load(table)))
+            return reader.load(table)
 
     def columns(self, sql: str) -> dict[str, str]:
         """Names and types of a query's columns, as duckdb names them."""
-        found = self._session.sql(translate(sql, "spark")).dtypes
+        with _plain_errors():
+            found = self._session.sql(translate(sql, "spark")).dtypes
         return {name: _TYPES.get(kind, kind.upper()) for name, kind in found}
 
     def execute(self, sql: str) -> "SparkEngine":
@@ -87,7 +93,8 @@ class SparkEngine:
         if sql.startswith("DESCRIBE "):
             self._found = list(self.columns(sql.removeprefix("DESCRIBE ")).items())
         else:
-            rows = self._session.sql(translate(sql, "spark")).collect()
+            with _plain_errors():
+                rows = self._session.sql(translate(sql, "spark")).collect()
             self._found = [tuple(row) for row in rows]
         return self
 
@@ -97,33 +104,39 @@ class SparkEngine:
 
     def define(self, name: str, sql: str) -> None:
         """A query by name, for later ones."""
-        frame = self._session.sql(translate(sql, "spark"))
-        if name in _KEPT:
-            frame = frame.persist()
-            self._kept.append(frame)
-        frame.createOrReplaceTempView(name)
+        with _plain_errors():
+            frame = self._session.sql(translate(sql, "spark"))
+            if name in _KEPT:
+                frame = frame.persist()
+                self._kept.append(frame)
+            frame.createOrReplaceTempView(name)
 
     def run(self, statements: Mapping[str, str]) -> Any:
         """Run all, and bring the last one home as a table of Arrow."""
-        from pyspark.errors import PySparkException
-
-        try:
-            for name, sql in statements.items():
-                if name != RESULT:
-                    self.define(name, sql)
-            return self.fetch(statements[RESULT])
-        except PySparkException as error:
-            raise DataError(f"Spark: {_first_line(error)}") from error
+        for name, sql in statements.items():
+            if name != RESULT:
+                self.define(name, sql)
+        return self.fetch(statements[RESULT])
 
     def fetch(self, sql: str) -> Any:
         """The rows of a query, brought home as a table of Arrow."""
-        return self._session.sql(translate(sql, "spark")).toArrow()
+        with _plain_errors():
+            return self._session.sql(translate(sql, "spark")).toArrow()
 
     def close(self) -> None:
         """Let go of what was kept; the session stays, since others may use it."""
         with suppress(Exception):  # a session that died has nothing to let go of
             for frame in self._kept:
                 frame.unpersist()
+
+
+def _as_text(frame: "DataFrame") -> str:
+    """The columns of JSON lines, with text for all but whole numbers and flags, as duckdb reads."""
+    kept = ("bigint", "boolean")
+    return ", ".join(
+        f"`{name.replace('`', '``')}` {kind if kind in kept or '<' in kind else 'string'}"
+        for name, kind in frame.dtypes
+    )
 
 
 def _session(master: str) -> "SparkSession":
@@ -139,7 +152,7 @@ def _session(master: str) -> "SparkSession":
         builder = builder.config("spark.ui.showConsoleProgress", "false")
         session = builder.getOrCreate()
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # errors are told here
-    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.setLogLevel("FATAL")
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
     _share_out(session)
@@ -157,8 +170,31 @@ def _share_out(session: "SparkSession") -> None:
         session.conf.set(PARTITIONS, str(PARTS_OF_A_CORE * context.defaultParallelism))
 
 
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+@contextmanager
+def _plain_errors(where: str = "Spark") -> Iterator[None]:
+    """What Spark complains of, as one line."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
+        told = f"{error}\n{getattr(error, '_stackTrace', '') or ''}"
+        raise DataError(f"{where}: {_reason(told) or type(error).__name__}") from error
+
+
+def _reason(message: str) -> str:
+    r"""The line of an error that says most: the first one, or what lies at the bottom of it.
+
+    Example:
+        >>> _reason("An error occurred.\n: x.E: job failed\nCaused by: y.E: line 3 does not fit")
+        'line 3 does not fit'
+    """
+    causes = re.findall(r"^\s*(?:Caused by|Suppressed|): [\w.$]+: (.+)$", message, re.MULTILINE)
+    file = re.search(r"error while reading file (\S+)[.] ", message)
+    first = next((line for line in message.splitlines() if line.strip()), "")
+    place = f"{file[1]}: " if file and causes else ""
+    return f"{place}{causes[-1] if causes else first}"[:MOST_LETTERS]
 
 
 def check_ids(columns: Mapping[str, str], where: str) -> None:

@@ -42,6 +42,8 @@ class Plan:
     top_k: int = 0
     dates: bool = False
     """Whether times are numbers such as 20240131."""
+    notes: tuple[str, ...] = ()
+    """What to say of the split."""
 
     @property
     def has_sessions(self) -> bool:
