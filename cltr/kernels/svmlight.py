@@ -47,6 +47,18 @@ def ends_token(c):
 
 
 @njit(**_JIT)
+def ends_line(c):
+    return c == BREAK or c == HASH
+
+
+@njit(**_JIT)
+def skip_blanks(text, i):
+    while is_blank(text[i]):
+        i += 1
+    return i
+
+
+@njit(**_JIT)
 def is_digit(c):
     return ZERO <= c <= NINE
 
@@ -120,14 +132,9 @@ def find_id(text, i):
         i += 1
     begin, end = _word(text, i)
     if starts_with(text, begin, _DOCID):
-        i = begin + len(_DOCID)
-        while is_blank(text[i]):
-            i += 1
+        i = skip_blanks(text, begin + len(_DOCID))
         if text[i] == EQUALS or text[i] == COLON:
-            i += 1
-            while is_blank(text[i]):
-                i += 1
-            begin, end = _word(text, i)
+            begin, end = _word(text, skip_blanks(text, i + 1))
     return begin, end
 
 
@@ -193,108 +200,134 @@ def parse(
     n_rows = n_values = n_queries = n_unread = n_missing = 0
     code = OK
     while i < len(text):
-        while is_blank(text[i]):
-            i += 1
-        c = text[i]
-        if c != BREAK and c != HASH:
+        i = skip_blanks(text, i)
+        if not ends_line(text[i]):
             place = i
             value, i, trust = read_number(text, i)
-            if trust == BROKEN:
-                code = BAD_LABEL
-                break
-            if value < 0:
-                code = NEGATIVE_LABEL
+            if trust == BROKEN or value < 0:
+                code = BAD_LABEL if trust == BROKEN else NEGATIVE_LABEL
                 break
             labels[n_rows] = value
             if trust != EXACT:
-                unread[n_unread, 0] = -1 - n_rows
-                unread[n_unread, 1] = place
-                n_unread += 1
-            while is_blank(text[i]):
-                i += 1
+                n_unread = _leave(unread, n_unread, -1 - n_rows, place)
 
-            place = i
-            has_query = starts_with(text, i, _QID)
-            if kind == UNKNOWN:
-                kind = WITH_QUERIES if has_query else WITHOUT_QUERIES
-            if has_query != (kind == WITH_QUERIES):
-                code = UNEXPECTED_QUERY if has_query else MISSING_QUERY
+            place = skip_blanks(text, i)
+            code, kind, begin, i = _read_query(text, place, kind)
+            if code != OK:
                 break
-            if has_query:
-                i += len(_QID)
-                begin = i
-                while not ends_token(text[i]):
-                    i += 1
-                if i == begin or not is_printable(text, begin, i):
-                    code = BAD_QUERY
-                    break
+            if kind == WITH_QUERIES:
                 if n_rows == 0 or not same(text, begin, i, qid_begin, qid_end):
-                    queries[n_queries, 0] = n_rows
-                    queries[n_queries, 1] = line
-                    queries[n_queries, 2] = begin
-                    queries[n_queries, 3] = i
+                    queries[n_queries] = n_rows, line, begin, i
                     n_queries += 1
                 qid_begin = begin
                 qid_end = i
 
-            column = 0
             first = n_values
-            while True:
-                while is_blank(text[i]):
-                    i += 1
-                c = text[i]
-                if c == BREAK or c == HASH:
-                    break
-                place = i
-                number = 0
-                while is_digit(text[i]):
-                    number = min(number * 10 + (np.int64(text[i]) - ZERO), 10**15)
-                    i += 1
-                if i == place or text[i] != COLON:
-                    code = BAD_PAIR
-                    break
-                if number <= column:
-                    code = NUMBER_TOO_LOW if number < 1 else NOT_ASCENDING
-                    break
-                if number > highest:
-                    code = NUMBER_TOO_HIGH
-                    break
-                column = number
-                begin = i + 1
-                value, i, trust = read_number(text, begin)
-                if trust == BROKEN:
-                    code = BAD_VALUE
-                    break
-                if trust == CLOSE:
-                    low = np.float32(value * (1 - SLACK))
-                    if low != np.float32(value * (1 + SLACK)):
-                        trust = UNREAD
-                if trust == UNREAD:
-                    unread[n_unread, 0] = n_values
-                    unread[n_unread, 1] = begin
-                    n_unread += 1
-                elif np.isinf(np.float32(value)):
-                    if not huge_is_missing:
-                        code = TOO_LARGE
-                        break
-                    n_missing += 1
-                    value = 0.0
-                if np.float32(value) != 0 or trust == UNREAD:
-                    columns[n_values] = column - 1
-                    values[n_values] = value
-                    n_values += 1
+            code, place, i, column, n_values, n_unread, missing = _read_features(
+                text, i, highest, huge_is_missing, columns, values, unread, n_values, n_unread
+            )
             if code != OK:
                 break
-            widest = max(widest, column)
             counts[n_rows] = n_values - first
-            ids[n_rows, 0] = i
-            ids[n_rows, 1] = i
-            if text[i] == HASH:
-                ids[n_rows, 0], ids[n_rows, 1] = find_id(text, i)
-                i = ids[n_rows, 1]
+            n_missing += missing
+            widest = max(widest, column)
+            ids[n_rows] = find_id(text, i) if text[i] == HASH else (i, i)
+            i = ids[n_rows, 1]
             n_rows += 1
         while text[i] != BREAK:
             i += 1
         i += 1
         line += 1
     return code, place, kind, widest, n_rows, n_values, n_queries, n_unread, n_missing
+
+
+@njit(**_JIT)
+def _leave(unread, n_unread, where, begin):
+    """Leave a number to Python; returns how many there are now."""
+    unread[n_unread, 0] = where
+    unread[n_unread, 1] = begin
+    return n_unread + 1
+
+
+@njit(**_JIT)
+def _read_query(text, i, kind):
+    """Read a qid, if lines have one: a code, the kind of lines, begin and end of the id."""
+    has_query = starts_with(text, i, _QID)
+    if kind == UNKNOWN:
+        kind = WITH_QUERIES if has_query else WITHOUT_QUERIES
+    if has_query != (kind == WITH_QUERIES):
+        return (UNEXPECTED_QUERY if has_query else MISSING_QUERY), kind, i, i
+    if not has_query:
+        return OK, kind, i, i
+    begin = i = i + len(_QID)
+    while not ends_token(text[i]):
+        i += 1
+    good = i > begin and is_printable(text, begin, i)
+    return (OK if good else BAD_QUERY), kind, begin, i
+
+
+@njit(**_JIT)
+def _read_features(text, i, highest, huge_is_missing, columns, values, unread, n_values, n_unread):
+    """Read the features of a line; arguments as of :func:`parse`.
+
+    Returns:
+        Code, place of the last feature, end, number of the last feature; how many values and unread
+        numbers there are now, and how many features of the line are missing.
+    """
+    place = i
+    column = n_missing = 0
+    while True:
+        i = skip_blanks(text, i)
+        if ends_line(text[i]):
+            return OK, place, i, column, n_values, n_unread, n_missing
+        place = i
+        number, i = _whole_number(text, i)
+        if i == place or text[i] != COLON:
+            code = BAD_PAIR
+            break
+        if not column < number <= highest:
+            code = _wrong_number(number, highest)
+            break
+        column = number
+        begin = i + 1
+        value, i, trust = read_number(text, begin)
+        if trust == BROKEN:
+            code = BAD_VALUE
+            break
+        if trust == CLOSE and not _rounds(value):
+            trust = UNREAD
+            n_unread = _leave(unread, n_unread, n_values, begin)
+        elif np.isinf(np.float32(value)):
+            if not huge_is_missing:
+                code = TOO_LARGE
+                break
+            n_missing += 1
+            value = 0.0
+        if np.float32(value) != 0 or trust == UNREAD:
+            columns[n_values] = column - 1
+            values[n_values] = value
+            n_values += 1
+    return code, place, i, column, n_values, n_unread, n_missing
+
+
+@njit(**_JIT)
+def _whole_number(text, i):
+    """A whole number, cut at a size that no feature has, and where it ends."""
+    number = 0
+    while is_digit(text[i]):
+        number = min(number * 10 + (np.int64(text[i]) - ZERO), 10**15)
+        i += 1
+    return number, i
+
+
+@njit(**_JIT)
+def _wrong_number(number, highest):
+    if number > highest:
+        return NUMBER_TOO_HIGH
+    return NUMBER_TOO_LOW if number < 1 else NOT_ASCENDING
+
+
+@njit(**_JIT)
+def _rounds(value):
+    """Whether a number that is only close gives one 32-bit number for certain."""
+    return np.float32(value * (1 - SLACK)) == np.float32(value * (1 + SLACK))
