@@ -1,14 +1,11 @@
 """Candidates judged by a log: ``cltr.evaluate(..., log=...)`` and ``cltr.gate``."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from os import PathLike
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, get_args
 
-from cltr.api.ingest import ingest
+from cltr.api.judged_sources import CandidateLike, check_files, loaded, opened
 from cltr.api.report import check_out, repeat_command
-from cltr.api.sources import DataLike, FileName, Frame, LogLike, as_files, file_of, named_data
+from cltr.api.sources import DataLike, FileName, Frame, LogLike, as_files
 from cltr.api.verdicts import CanaryResult, CandidateEvaluation, GateVerdict
 from cltr.errors import UsageError
 from cltr.evaluation.bounds import Limits
@@ -16,12 +13,6 @@ from cltr.evaluation.canary_decision import CanaryRules, judge_canary_table
 from cltr.evaluation.canary_tables import read_canary
 from cltr.evaluation.candidate import Serve
 from cltr.evaluation.verdict import BUDGET, canary_share
-from cltr.experiment.candidates import (
-    CandidateRanker,
-    check_candidate,
-    is_score_table,
-    load_candidate,
-)
 from cltr.experiment.changes_file import candidate_changes
 from cltr.experiment.config import AUTO
 from cltr.experiment.judge_candidates import (
@@ -30,16 +21,13 @@ from cltr.experiment.judge_candidates import (
     judge_candidate,
     judge_candidates,
 )
-from cltr.experiment.judged_log import Clicks, JudgedLog, log_config, open_judged_log
+from cltr.experiment.judged_log import Clicks, JudgedLog
 from cltr.experiment.provenance import made_from
-from cltr.files.claims import hidden_folder, reserve
+from cltr.files.claims import reserve
 from cltr.health.outcome import worst
 
 LEAST_CONFIDENCE = 0.5
 """A bound with less is above the estimate."""
-CandidateLike = Any
-"""A run or its folder, a table of scores or ranks (a file or a frame), a TREC run, or the word
-``production``."""
 
 
 def evaluate_candidates(
@@ -59,7 +47,7 @@ def evaluate_candidates(
     """Evaluate several candidates on one log; see :func:`cltr.evaluate`."""
     _check_choices(serve, clicks, confidence)
     given = candidates if isinstance(candidates, list | tuple) else [candidates]
-    _check_files(given, log, clicks, score_column)
+    check_files(given, log, clicks, score_column)
     settings = {"click_model": click_model, "top_k": top_k, "seed": seed}
     with (
         opened(log, data=data, clicks=clicks, production=production, **settings) as judged,
@@ -74,20 +62,6 @@ def evaluate_candidates(
         judged.experiment.dataset, repeat_command("evaluate", given, options, usual=USUAL)
     )
     return CandidateEvaluation({**result, "made_from": made}, changes=changes)
-
-
-def _check_files(
-    candidates: Sequence[CandidateLike], log: LogLike, clicks: str, score_column: str
-) -> None:
-    """Refuse candidates that are not there or cannot be judged, before the log is made ready."""
-    named = [getattr(one, "path", one) for one in candidates]
-    files = [Path(one) for one in named if isinstance(one, str | PathLike)]
-    for path in files:
-        check_candidate(path, log=file_of(log), clicks=clicks, score_column=score_column)
-    if score_column and len(files) == len(named) and not any(map(is_score_table, files)):
-        raise UsageError(
-            f"--score-column {score_column}: no candidate is a table of scores; leave it out"
-        )
 
 
 def _check_choices(serve: str | None, clicks: str, confidence: float) -> None:
@@ -158,17 +132,11 @@ def gate(
     options = {key: value for key, value in locals().items() if key not in NOT_REPEATED}
     inputs = (candidate, log, data, production, canary)
     target = None if out is None else check_out(out, inputs)
-    if not 0.0 <= max_loss <= 1.0:
-        raise UsageError(f"max_loss is {max_loss}: it must lie between 0 and 1 (0.02: two points)")
+    _check_limits(max_loss, outcome_range)
     _check_choices(serve, clicks, confidence)
-    if not outcome_range[0] < outcome_range[1]:
-        raise UsageError(
-            f"the outcome range is {outcome_range[0]:g} to {outcome_range[1]:g}; its first number "
-            "must be the smaller one"
-        )
     if log is None:
         raise UsageError("--log is missing: give the click log of production")
-    _check_files([candidate], log, clicks, score_column)
+    check_files([candidate], log, clicks, score_column)
     if canary is not None:
         with as_files(canary) as files:  # a table that cannot be read is said before the work
             read_canary(files[0][0], outcome=outcome_column)
@@ -180,26 +148,8 @@ def gate(
     ):
         level = confidence if canary is None else 0.95
         judgement = judge_candidate(judged, found[0], confidence=level)
-        verdict = decide(judged, judgement.evidence, max_loss=max_loss)
-        changes = candidate_changes(judged, found[0])
-        result = {
-            "verdict": verdict.decision,
-            **verdict.plain(),
-            "max_loss": max_loss,
-            "log": judged.experiment.config.log,
-            "data": judged.data,
-            "top_k": judged.experiment.config.top_k,
-            **judgement.plain(),
-            "checks": [check.plain() for check in judgement.evidence.all_checks],
-            "independent": judged.independence(),
-            "assumptions": list(judged.notes),
-            "click_model": judged.click_model,
-            "exposure": judged.experiment.production.source,
-            "made_from": made_from(
-                judged.experiment.dataset, repeat_command("gate", [candidate], options, usual=USUAL)
-            ),
-        }
-        gated = GateVerdict(verdict, result, changes=changes)
+        command = repeat_command("gate", [candidate], options, usual=USUAL)
+        gated = _decide(judged, judgement, max_loss=max_loss, command=command)
         told: GateVerdict | CanaryResult = gated
         if canary is not None:
             rules = CanaryRules(tolerance, Limits(*outcome_range), confidence, outcome_column)
@@ -207,6 +157,48 @@ def gate(
         if out is not None:
             told.save(out, report=report)
     return told
+
+
+def _check_limits(max_loss: float, outcome_range: tuple[float, float]) -> None:
+    """Refuse a budget that is no share, and a range that is none."""
+    if not 0.0 <= max_loss <= 1.0:
+        raise UsageError(f"max_loss is {max_loss}: it must lie between 0 and 1 (0.02: two points)")
+    if not outcome_range[0] < outcome_range[1]:
+        raise UsageError(
+            f"the outcome range is {outcome_range[0]:g} to {outcome_range[1]:g}; its first number "
+            "must be the smaller one"
+        )
+
+
+def _decide(
+    judged: JudgedLog, judgement: JudgedCandidate, *, max_loss: float, command: str | None
+) -> GateVerdict:
+    """The verdict on a candidate, with all that it rests on.
+
+    Args:
+        judged: the log.
+        judgement: what it says about the candidate.
+        max_loss: as of :func:`gate`.
+        command: that gives the same result; None if there is none.
+    """
+    verdict = decide(judged, judgement.evidence, max_loss=max_loss)
+    result = {
+        "verdict": verdict.decision,
+        **verdict.plain(),
+        "max_loss": max_loss,
+        "log": judged.experiment.config.log,
+        "data": judged.data,
+        "top_k": judged.experiment.config.top_k,
+        **judgement.plain(),
+        "checks": [check.plain() for check in judgement.evidence.all_checks],
+        "independent": judged.independence(),
+        "assumptions": list(judged.notes),
+        "click_model": judged.click_model,
+        "exposure": judged.experiment.production.source,
+        "made_from": made_from(judged.experiment.dataset, command),
+    }
+    changes = candidate_changes(judged, judgement.candidate)
+    return GateVerdict(verdict, result, changes=changes)
 
 
 NOT_REPEATED = ("candidate", "out", "report")
@@ -240,54 +232,3 @@ def _judge_canary(
         told = judge_canary_table(files[0][0], rules, share=share, healthy=healthy)
     result = {**told.plain(), "certified_share": share, "gate": gated.result}
     return CanaryResult(told, result, changes=gated.changes)
-
-
-@contextmanager
-def opened(
-    log: LogLike,
-    *,
-    data: DataLike | None,
-    clicks: Clicks,
-    production: FileName | None,
-    **settings: Any,
-) -> Iterator[JudgedLog]:
-    """Open a log to judge candidates by; a table in memory is ingested first."""
-    dataset = named_data(data)
-    named, kept = (dataset, None) if isinstance(dataset, str) else (None, dataset)
-    with hidden_folder() as folder:
-        path = file_of(log)
-        if path is None:
-            path = folder / "log.h5"
-            ingest(log, out=path, data=data, sessions=True, progress=False)
-        config = log_config(
-            path,
-            data=named,
-            production=None if production is None else Path(production),
-            **settings,
-        )
-        yield open_judged_log(config, clicks=clicks, dataset=kept)
-
-
-@contextmanager
-def loaded(
-    candidates: Sequence[CandidateLike],
-    judged: JudgedLog,
-    *,
-    serve: Serve | None,
-    score_column: str = "",
-) -> Iterator[list[CandidateRanker]]:
-    """Load candidates for the lists of a log; data frames are written to temporary files."""
-    if not candidates:
-        raise UsageError("no candidate; give a run, a table of scores or 'production'")
-    sources = [getattr(one, "path", one) for one in candidates]
-    with as_files(*sources) as files:
-        yield [
-            load_candidate(
-                paths[0], judged, name=_name(source), serve=serve, score_column=score_column
-            )
-            for source, paths in zip(sources, files, strict=True)
-        ]
-
-
-def _name(source: Any) -> str:
-    return str(source) if isinstance(source, str | PathLike) else "data frame"

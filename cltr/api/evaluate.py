@@ -5,7 +5,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from cltr.api.candidates import CandidateLike, evaluate_candidates
+from cltr.api.candidates import evaluate_candidates
+from cltr.api.judged_sources import CandidateLike
 from cltr.api.report import check_out
 from cltr.api.run import Evaluation, Run, judge_again
 from cltr.api.sources import DataLike, FileName, LogLike

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cltr.clicks.model_file import load_click_model
 from cltr.errors import DataError, UsageError
 from cltr.evaluation.candidate import (
     ScoreReport,
@@ -15,12 +14,11 @@ from cltr.evaluation.candidate import (
     unchanged,
 )
 from cltr.experiment.components import compose
-from cltr.experiment.config import AUTO
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.hand_over import load_policy, read_inputs
 from cltr.experiment.initial_model import new_model
 from cltr.experiment.judged_log import JudgedLog
-from cltr.experiment.provenance import CLICK_MODEL, read_config
+from cltr.experiment.provenance import components_of, read_config
 from cltr.experiment.query_policies import policies_of_run
 from cltr.experiment.run_folder import RunFolder
 from cltr.files.trec import is_run
@@ -134,9 +132,7 @@ def _run(path: Path, judged: JudgedLog, *, name: str, serve: Serve | None) -> Ca
     config, here = read_config(folder), judged.experiment
     _refuse_own_clicks(path, config.log, here.config.log, judged.judged_splits == ("test",))
     earlier = folder.read_json("result.json")
-    components = compose(config)
-    if config.click_model.name == AUTO and (path / CLICK_MODEL).exists():
-        components = components.replace(click_model=load_click_model(path / CLICK_MODEL))
+    components = components_of(folder, config)
     experiment = replace(
         Experiment(config, components, here.dataset, here.production),
         plan=earlier.get("plan", "learn"),

@@ -1,37 +1,37 @@
 """Judge a finished run again: on its own or another data set, possibly blended."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cltr.clicks.model_file import load_click_model
 from cltr.data import loading
 from cltr.errors import CltrError, UsageError
 from cltr.evaluation.certificate import blend_for_loss
 from cltr.evaluation.metrics import MetricOptions
 from cltr.experiment.alerts import alerts_of, misfit_of, warnings_of
 from cltr.experiment.changes_file import run_changes
-from cltr.experiment.components import compose
-from cltr.experiment.config import AUTO, RunConfig
+from cltr.experiment.config import RunConfig
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.hand_over import load_policy
 from cltr.experiment.initial_model import new_model
 from cltr.experiment.label_training import production_scorer
 from cltr.experiment.provenance import (
-    CLICK_MODEL,
     KEYS,
     RANKS,
     SCORES,
     changed_plugins,
     check_data,
+    components_of,
     describe,
     open_data,
     read_config,
 )
-from cltr.experiment.query_policies import policies_of_run
+from cltr.experiment.query_policies import QueryPolicies, policies_of_run
 from cltr.experiment.run_folder import RunFolder
 from cltr.experiment.run_log import open_run_log
 from cltr.exposure.production_ranker import Production
+from cltr.interfaces import Model
 from cltr.looks import POINT
 from cltr.policies.on_dataset import Mixture
 from cltr.training.score_documents import score
@@ -70,16 +70,54 @@ def evaluate_with_changes(
             two points.
         measures: options of metrics in place of the run's (``MetricOptions``).
     """
-    folder = RunFolder.open(path)
-    config = read_config(folder)
     if blend_to_loss is not None and not 0.0 <= blend_to_loss <= 1.0:
         raise UsageError(f"blend_to_loss is {blend_to_loss}: it must lie between 0 and 1")
-    given = config.evaluation.model_dump() | dict(measures or {})
+    finished = _open(path, data, measures or {})
+    experiment, rewards = finished.experiment, finished.rewards
+    blend = 1.0
+    if blend_to_loss is not None:
+        blend = _blend(experiment, finished.serve(), rewards, blend_to_loss)
+    served = finished.serve(blend=blend)
+    judged = experiment.judge(served, rewards=rewards)
+    if rewards is not None and "seen_by_training" not in finished.earlier.get("off_policy", {}):
+        judged["off_policy"]["seen_by_training"] = True  # version 0.1 chose by all of these clicks
+    as_stored = data is None and blend_to_loss is None and not measures
+    result = {
+        **_said_before(finished),
+        **_told(finished, judged, as_stored=as_stored),
+        "data": _name(experiment, data),
+        **judged,
+        "blend": blend,
+        "run": str(path),
+    }
+    return result, run_changes(experiment, served, rewards)
+
+
+@dataclass(frozen=True)
+class _Finished:
+    """A finished run, opened on a data set to be judged again."""
+
+    experiment: Experiment
+    model: Model
+    own: QueryPolicies | None
+    """Policies of single queries; None if the run has a model only."""
+    rewards: Mapping[str, Rewards] | None
+    """Of the run's log; None without one, or on another data set."""
+    earlier: Mapping[str, Any]
+    """What the run said."""
+
+    def serve(self, *, blend: float = 1.0) -> Mapping[str, Mixture]:
+        """What users would get, the new policy with this share."""
+        return self.experiment.serve(self.model, own=self.own, blend=blend)
+
+
+def _open(path: Path, data: str | Dataset | None, measures: Mapping[str, Any]) -> _Finished:
+    folder = RunFolder.open(path)
+    config = read_config(folder)
+    given = config.evaluation.model_dump() | dict(measures)
     chosen = MetricOptions.parse(given, owner="evaluation")
     config = config.model_copy(update={"evaluation": chosen})
-    components = compose(config)
-    if config.click_model.name == AUTO and (path / CLICK_MODEL).exists():
-        components = components.replace(click_model=load_click_model(path / CLICK_MODEL))
+    components = components_of(folder, config)
     earlier = folder.read_json("result.json")
     if data is None:
         config, dataset = open_data(config)
@@ -98,36 +136,40 @@ def evaluate_with_changes(
     experiment.prepare(earlier["n_interactions"], earlier.get("n_queries", 0))
     rewards = None if log is None else experiment.reward(log.statistics)
     own = policies_of_run(folder, experiment, model, elsewhere=data is not None)
-    blend = 1.0
-    if blend_to_loss is not None:
-        blend = _blend(experiment, experiment.serve(model, own=own), rewards, blend_to_loss)
-    served = experiment.serve(model, own=own, blend=blend)
-    judged = experiment.judge(served, rewards=rewards)
-    as_stored = own is not None and data is None and blend_to_loss is None and not measures
-    told = _told(experiment, earlier, rewards, judged)
-    told["alerts"] = [*told["alerts"], *changed_plugins(config, components)]
-    if as_stored:
-        changed = [*_changed(earlier, judged, config.top_k)]
-        told |= {"alerts": [*told["alerts"], *changed], "certificate_confirmed": not changed}
-    if rewards is not None and "seen_by_training" not in earlier.get("off_policy", {}):
-        judged["off_policy"]["seen_by_training"] = True  # version 0.1 chose by all of these clicks
-    result = {
-        **describe(config, components),
-        **{
-            key: earlier[key]
-            for key in ("exposure", "users", "n_interactions", "assumptions")
-            if key in earlier
-        },
-        **told,
-        "data": config.data if data is None else data if isinstance(data, str) else dataset.name,
-        **judged,
-        "blend": blend,
-        "run": str(path),
+    return _Finished(experiment, model, own, rewards, earlier)
+
+
+def _said_before(finished: _Finished) -> dict[str, Any]:
+    """What the run is, and what it said that does not change."""
+    experiment, kept = finished.experiment, ("exposure", "users", "n_interactions", "assumptions")
+    return {
+        **describe(experiment.config, experiment.components),
+        **{key: finished.earlier[key] for key in kept if key in finished.earlier},
     }
-    return result, run_changes(experiment, served, rewards)
 
 
-def _told(
+def _name(experiment: Experiment, data: str | Dataset | None) -> Any:
+    """What to call the data set."""
+    if data is None:
+        return experiment.config.data
+    return data if isinstance(data, str) else experiment.dataset.name
+
+
+def _told(finished: _Finished, judged: Mapping[str, Any], *, as_stored: bool) -> dict[str, Any]:
+    """Alerts and warnings; if nothing else is asked, whether stored rankings are what they were."""
+    experiment, earlier = finished.experiment, finished.earlier
+    told = _warned(experiment, earlier, finished.rewards, judged)
+    told["alerts"] = [
+        *told["alerts"],
+        *changed_plugins(experiment.config, experiment.components),
+    ]
+    if as_stored and finished.own is not None:
+        changed = [*_changed(earlier, judged, experiment.config.top_k)]
+        told |= {"alerts": [*told["alerts"], *changed], "certificate_confirmed": not changed}
+    return told
+
+
+def _warned(
     experiment: Experiment,
     earlier: Mapping[str, Any],
     rewards: Mapping[str, Rewards] | None,

@@ -5,10 +5,17 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from cltr.clicks.model_file import load_click_model
 from cltr.data import loading
 from cltr.data.shards import is_sharded
 from cltr.errors import DataError, UsageError
-from cltr.experiment.components import FITTED, Components, fitted_files, needed_plugins
+from cltr.experiment.components import (
+    FITTED,
+    Components,
+    compose,
+    fitted_files,
+    needed_plugins,
+)
 from cltr.experiment.config import AUTO, RunConfig, resolve
 from cltr.experiment.label_training import require_judgements
 from cltr.experiment.run_folder import RunFolder
@@ -37,6 +44,14 @@ def read_config(folder: RunFolder) -> RunConfig:
     for path, found in fitted_files(config).items():
         _check_unchanged(folder, path, found, expected.get(path, ""))
     return config
+
+
+def components_of(folder: RunFolder, config: RunConfig) -> Components:
+    """The components of a finished run, with the click model that it fitted."""
+    components, fitted = compose(config), folder.path / CLICK_MODEL
+    if config.click_model.name == AUTO and fitted.exists():
+        return components.replace(click_model=load_click_model(fitted))
+    return components
 
 
 def _located(config: RunConfig, folder: RunFolder) -> RunConfig:

@@ -167,7 +167,9 @@ def test_a_table_without_scores_is_refused_before_the_log_is_read(
     refused, here, monkeypatch, command
 ):
     (here / "wrong.csv").write_text("query,colour\n1,red\n")
-    monkeypatch.setattr("cltr.api.candidates.open_judged_log", lambda *a, **k: pytest.fail("late"))
+    monkeypatch.setattr(
+        "cltr.api.judged_sources.open_judged_log", lambda *a, **k: pytest.fail("late")
+    )
     assert "wrong.csv: " in refused(command, "wrong.csv", *JUDGING, code=1)
 
 

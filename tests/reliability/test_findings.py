@@ -277,7 +277,7 @@ def test_r9_what_cannot_work_is_refused_before_the_log_is_made_ready(here, monke
         done = command("simulate", "--data", "data.h5", "-n", "50", "--out", "small.h5")
         assert done.exit_code == 0, done.stderr
     for place in (
-        "cltr.api.candidates.open_judged_log",
+        "cltr.api.judged_sources.open_judged_log",
         "cltr.api.explore.open_log",
         "cltr.experiment.experiment.Experiment.simulated",
         "cltr.experiment.train_run.open_run_log",
