@@ -2,6 +2,7 @@
 
 import time
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,17 @@ from cltr.training.processes import current_processes
 from cltr.types import Dataset
 
 
+@dataclass(frozen=True)
+class _Job:
+    """A run that is to be made: of what, on which data, and where."""
+
+    config: RunConfig
+    components: Components
+    dataset: Dataset
+    folder: RunFolder
+    progress: Progress
+
+
 def train(
     config: RunConfig, *, out: Path | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
@@ -55,22 +67,16 @@ def train(
     made_from = provenance(config, components, dataset, folder)
     config = config.model_copy(update={"provenance": made_from})
     with closing(folder):
-        return _begin_new(config, components, dataset, folder, progress or Progress())
+        return _begin_new(_Job(config, components, dataset, folder, progress or Progress()))
 
 
-def _begin_new(
-    config: RunConfig,
-    components: Components,
-    dataset: Dataset,
-    folder: RunFolder,
-    progress: Progress,
-) -> dict[str, Any]:
+def _begin_new(job: _Job) -> dict[str, Any]:
     try:
-        folder.write_text("run.toml", config.to_toml())
-        return _run(config, components, dataset, folder, progress)
+        job.folder.write_text("run.toml", job.config.to_toml())
+        return _run(job)
     except CltrError:
-        if not folder.checkpoint.exists:  # nothing to go on from: leave nothing in the way
-            folder.discard()
+        if not job.folder.checkpoint.exists:  # nothing to go on from: leave nothing in the way
+            job.folder.discard()
         raise
 
 
@@ -124,41 +130,29 @@ def resume(path: Path, *, progress: Progress | None = None) -> dict[str, Any]:
         check_plugins(folder, config, components)
         config, dataset = open_data(config)
         check_data(folder, config, dataset)
-        return _run(config, components, dataset, folder, progress or Progress())
+        return _run(_Job(config, components, dataset, folder, progress or Progress()))
 
 
-def _run(
-    config: RunConfig,
-    components: Components,
-    dataset: Dataset,
-    folder: RunFolder,
-    progress: Progress,
-) -> dict[str, Any]:
-    processes = current_processes()
+def _run(job: _Job) -> dict[str, Any]:
+    processes, dataset, folder = current_processes(), job.dataset, job.folder
     resume_with("train", "--resume", processes.from_first(str(folder.path)))
     processes.agree([dataset.offsets, dataset.labels])
     if not processes.first:
-        follow(config, components, dataset, saved=folder.checkpoint.load)
+        follow(job.config, job.components, dataset, saved=folder.checkpoint.load)
         return {"run": str(folder.path)}
     with dismissing():
-        return _lead(config, components, dataset, folder, progress)
+        return _lead(job)
 
 
-def _lead(
-    config: RunConfig,
-    components: Components,
-    dataset: Dataset,
-    folder: RunFolder,
-    progress: Progress,
-) -> dict[str, Any]:
+def _lead(job: _Job) -> dict[str, Any]:
     """All of a run, in one process or in the first of several."""
-    began = time.perf_counter()
-    experiment, log = _begin(config, components, dataset, progress)
+    began, folder = time.perf_counter(), job.folder
+    experiment, log = _begin(job.config, job.components, job.dataset, job.progress)
     clicks = log.statistics if log else experiment.simulate()
     found = run_safely(
         experiment,
         clicks,
-        skyline=config.skyline and has_labels(dataset),
+        skyline=job.config.skyline and has_labels(job.dataset),
         state=folder.checkpoint.load(),
         on_epoch=_Saver(folder),
     )
