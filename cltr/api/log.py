@@ -10,7 +10,8 @@ import numpy as np
 
 from cltr.api.shown import Shown, by_rank
 from cltr.checks import log_check
-from cltr.logs.log_file import LogFile, has_sessions, open_log
+from cltr.logs.log_file import LogFile, open_log
+from cltr.logs.stored_sessions import has_sessions
 from cltr.report.log_tables import checked_tables, log_tables
 from cltr.report.rendering import Tables
 from cltr.types import Dataset

@@ -16,14 +16,8 @@ import numpy as np
 from cltr.clicks.fit_tools import add_up
 from cltr.clicks.scores import hold_out, hold_out_statistics
 from cltr.errors import DataError, UsageError
-from cltr.logs.log_file import (
-    INTERACTIONS_AT_ONCE,
-    LogFile,
-    has_sessions,
-    open_log,
-    own_lists,
-    read_sessions,
-)
+from cltr.logs.log_file import LogFile, open_log, own_lists
+from cltr.logs.stored_sessions import INTERACTIONS_AT_ONCE, has_sessions, read_sessions
 from cltr.types import LOGGED_SPLITS, Booleans, ClickLog, ClickStatistics, Dataset
 
 SHARE = 0.2

@@ -15,7 +15,7 @@ from cltr.evaluation.trade_off import trade_off
 from cltr.experiment.candidates import CandidateRanker
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.judged_log import JudgedLog
-from cltr.logs.log_file import interactions_of
+from cltr.logs.stored_sessions import interactions_of
 from cltr.policies.on_dataset import Mixture
 from cltr.types import Affine, ClickStatistics, Floats, Rewards
 

@@ -37,7 +37,7 @@ from cltr.experiment.seeds import seed_for
 from cltr.exposure.exposure import counted_exposure, exposure_of
 from cltr.exposure.production_ranker import Production
 from cltr.interfaces import ClickModel, Model, Policy
-from cltr.logs.log_file import interactions_of
+from cltr.logs.stored_sessions import interactions_of
 from cltr.policies import PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
 from cltr.policies.rank_weights import rank_weights

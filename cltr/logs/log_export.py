@@ -9,7 +9,8 @@ import numpy as np
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import keep_inputs, write_beside
 from cltr.files.table_files import KINDS, text, workspace
-from cltr.logs.log_file import LogFile, open_log, own_lists, read_sessions
+from cltr.logs.log_file import LogFile, open_log, own_lists
+from cltr.logs.stored_sessions import read_sessions
 from cltr.types import ClickLog, Dataset
 
 _COPIES = {

@@ -6,10 +6,9 @@ logs of version 0.1.0 have none.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +30,12 @@ from cltr.logs.stored_checks import (
     check_lists,
     check_propensities,
     check_scores,
-    check_sessions,
 )
 from cltr.types import LOG_PARTS, LOGGED_SPLITS, ClickLog, ClickStatistics, Dataset, Floats
 
 FORMAT = "cltr-log"
 COMPUTED = "computed"
 """What the description of a log says of its exposure if it is known exactly."""
-INTERACTIONS_AT_ONCE = 262_144
-"""Interactions of a log in memory at a time."""
 STATISTICS = ("impressions", "clicks", "displays", "offsets")
 
 
@@ -179,7 +175,8 @@ def _bytes(column: NDArray[Any]) -> NDArray[np.bytes_]:
     return encoded
 
 
-def _open(path: Path) -> AbstractContextManager[h5py.File]:
+def open_file(path: Path) -> AbstractContextManager[h5py.File]:
+    """The HDF5 file of a log, checked; an error that helps if it is a log as it came."""
     if path.is_file() and path.name.lower().removesuffix(".gz").endswith(_AS_IT_CAME):
         raise DataError(
             f"{path}: is not a log file of cltr; import it first: cltr ingest {path} --out log.h5"
@@ -192,10 +189,10 @@ _AS_IT_CAME = (".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 
 def open_log(path: Path, dataset: Dataset | None = None) -> LogFile:
     """Read a log's statistics; with a data set, check that it shows that data set's documents."""
-    with _open(path) as file:
+    with open_file(path) as file:
         statistics = {
             split: ClickStatistics(**{name: file[f"{split}/{name}"][...] for name in STATISTICS})
-            for split in _parts(path, file)
+            for split in parts_of(path, file)
         }
         log = LogFile(
             statistics,
@@ -227,7 +224,7 @@ def _check(path: Path, log: LogFile, dataset: Dataset | None) -> None:
         check_scores(path, log.scores, parts)
 
 
-def _parts(path: Path, file: h5py.File) -> tuple[str, ...]:
+def parts_of(path: Path, file: h5py.File) -> tuple[str, ...]:
     """Parts of a log file; one that has anything of a test part must have all its counts."""
     if "test" not in file:
         return LOGGED_SPLITS
@@ -240,7 +237,7 @@ def _parts(path: Path, file: h5py.File) -> tuple[str, ...]:
 
 def stored_lists(path: Path) -> Dataset | None:
     """The lists of a log that stands alone, without reading its counts."""
-    with _open(path) as file:
+    with open_file(path) as file:
         return read_lists(path, file)
 
 
@@ -267,56 +264,16 @@ def _description(path: Path, file: h5py.File) -> dict[str, Any]:
     return dict(Description.check(value, where=f"{path}: attribute 'description'"))
 
 
-def read_sessions(
-    path: Path, split: str = "train", *, chunk: int = 1_000_000
-) -> Iterator[ClickLog]:
-    """The interactions of a split, chunk by chunk, where the log keeps them."""
-    with _open(path) as file:
-        _check_part(path, split, _parts(path, file))
-        if f"{split}/sessions" not in file:
-            raise DataError(
-                f"{path}: holds counts only; keep the interactions too, with cltr simulate "
-                "--sessions or cltr ingest --sessions"
-            )
-        sessions, offsets = file[f"{split}/sessions"], file[f"{split}/offsets"][...]
-        missing = {"queries", "documents", "clicks"} - set(sessions)
-        if missing:
-            raise DataError(f"{path}: '{split}/sessions' has no {', '.join(sorted(missing))}")
-        for start in range(0, len(sessions["queries"]), chunk):
-            rows = _read_chunk(sessions, slice(start, start + chunk))
-            check_sessions(path, rows, offsets)
-            yield rows
-
-
-def _check_part(path: Path, split: str, parts: Collection[str]) -> None:
+def check_part(path: Path, split: str, parts: Collection[str]) -> None:
+    """Refuse a part that a log does not have."""
     if split not in parts:
         raise DataError(f"{path}: the log has no {split} part; it has {' and '.join(parts)}")
 
 
 def shape_of(path: Path) -> tuple[int, bool]:
     """How many ranks the log shows, and whether it stands alone, without features."""
-    with _open(path) as file:
+    with open_file(path) as file:
         return int(file["train/impressions"].shape[1]), "lists" in file
-
-
-def has_sessions(path: Path) -> bool:
-    """Whether the log keeps the interactions themselves."""
-    found = path.stat() if path.exists() else None
-    return _keeps_sessions(path, found and (found.st_mtime_ns, found.st_size, found.st_ino))
-
-
-@lru_cache(maxsize=16)
-def _keeps_sessions(path: Path, version: tuple[int, ...] | None) -> bool:
-    """The same, once for each version of a file."""
-    del version
-    with _open(path) as file:
-        return all(f"{split}/sessions" in file for split in LOGGED_SPLITS)
-
-
-def context_names(path: Path) -> set[str]:
-    """Names of the columns that are kept with the interactions."""
-    with _open(path) as file:
-        return set(file["train/sessions"].get("context", {}))
 
 
 def read_statistics(
@@ -330,37 +287,5 @@ def read_statistics(
         split: ``train``, ``valid``, or ``test`` if the log has a test part.
     """
     statistics = open_log(Path(path), dataset).statistics
-    _check_part(Path(path), split, statistics)
+    check_part(Path(path), split, statistics)
     return statistics[split]
-
-
-def interactions_of(
-    path: Path | str, split: str, *, top_k: int, chunk: int = INTERACTIONS_AT_ONCE
-) -> Callable[[], Iterator[ClickLog]] | None:
-    """What reads the interactions of a split, cut to some ranks, if the log keeps them.
-
-    Args:
-        path: a log file; there are no interactions if it is empty.
-        split: whose interactions.
-        top_k: ranks to keep.
-        chunk: interactions in memory at a time.
-    """
-    if not str(path) or not has_sessions(Path(path)):
-        return None
-    kept = slice(top_k)
-
-    def read() -> Iterator[ClickLog]:
-        for rows in read_sessions(Path(path), split, chunk=chunk):
-            yield replace(rows, documents=rows.documents[:, kept], clicks=rows.clicks[:, kept])
-
-    return read
-
-
-def _read_chunk(sessions: h5py.Group, rows: slice) -> ClickLog:
-    columns = sessions.get("context", {})
-    return ClickLog(
-        sessions["queries"][rows],
-        sessions["documents"][rows],
-        sessions["clicks"][rows],
-        {key: np.char.decode(columns[key][rows], "utf-8") for key in columns},
-    )

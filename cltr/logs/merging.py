@@ -12,20 +12,17 @@ import numpy as np
 from cltr.errors import DataError, UsageError
 from cltr.files.storage import keep_inputs
 from cltr.logs.digests import Digests, shared_share, together
-from cltr.logs.log_file import (
-    INTERACTIONS_AT_ONCE,
-    LogFile,
-    context_names,
-    has_sessions,
-    open_log,
-    read_sessions,
-    write_log,
-    write_sessions,
-)
+from cltr.logs.log_file import LogFile, open_log, write_log, write_sessions
 from cltr.logs.log_report import report
 from cltr.logs.merged_description import describe, missing_tests
 from cltr.logs.merged_lists import Union, unite
 from cltr.logs.problems import Problems
+from cltr.logs.stored_sessions import (
+    INTERACTIONS_AT_ONCE,
+    context_names,
+    has_sessions,
+    read_sessions,
+)
 from cltr.logs.time_units import new_parts
 from cltr.logs.time_windows import Window
 from cltr.types import LOG_PARTS, ClickLog, ClickStatistics, Floats

@@ -9,7 +9,8 @@ import pytest
 
 from cltr.data.dataset_file import save_dataset
 from cltr.errors import DataError
-from cltr.logs.log_file import open_log, read_sessions
+from cltr.logs.log_file import open_log
+from cltr.logs.stored_sessions import read_sessions
 from cltr.types import LOG_PARTS
 from tests import small
 

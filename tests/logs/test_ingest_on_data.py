@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cltr.errors import DataError, UsageError
-from cltr.logs.log_file import read_sessions
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
+from cltr.logs.stored_sessions import read_sessions
 from cltr.testing import tiny_dataset
 from cltr.types import LOG_PARTS
 from tests import plain_logs

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cltr.errors import DataError
 from cltr.files.row_batches import batches
-from cltr.logs.log_file import read_sessions
+from cltr.logs.stored_sessions import read_sessions
 from tests import plain_logs
 from tests.counting import count_log
 from tests.logs.ingesting import FEW, MANY, found, ingest, refused

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from cltr.errors import DataError, UsageError
-from cltr.logs.log_file import open_log, read_sessions
+from cltr.logs.log_file import open_log
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
+from cltr.logs.stored_sessions import read_sessions
 from cltr.types import LOG_PARTS
 from tests import plain_logs
 from tests.counting import count_log

@@ -6,9 +6,10 @@ import pytest
 from cltr.errors import DataError, UsageError
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
 from cltr.logs.log_export import export_log, export_scores
-from cltr.logs.log_file import open_log, read_sessions
+from cltr.logs.log_file import open_log
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
+from cltr.logs.stored_sessions import read_sessions
 from cltr.types import LOG_PARTS
 from tests import untidy_logs as untidy
 from tests.logs.ingesting import MANY, ingest

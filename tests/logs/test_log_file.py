@@ -12,15 +12,9 @@ import pytest
 from cltr.clicks.models import TrustBias
 from cltr.errors import DataError
 from cltr.files import storage
-from cltr.logs.log_file import (
-    LogFile,
-    open_log,
-    read_sessions,
-    read_statistics,
-    write_log,
-    write_sessions,
-)
+from cltr.logs.log_file import LogFile, open_log, read_statistics, write_log, write_sessions
 from cltr.logs.log_lists import lists_of_log
+from cltr.logs.stored_sessions import read_sessions
 from cltr.types import ClickLog, ClickStatistics
 from tests import children
 from tests.counting import count_log

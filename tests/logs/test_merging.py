@@ -7,10 +7,11 @@ import pytest
 
 from cltr.errors import DataError, UsageError
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
-from cltr.logs.log_file import LogFile, open_log, read_sessions, write_log
+from cltr.logs.log_file import LogFile, open_log, write_log
 from cltr.logs.merging import merge_files, merge_logs
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
+from cltr.logs.stored_sessions import read_sessions
 from cltr.logs.time_windows import Window
 from cltr.testing import tiny_dataset
 from cltr.types import LOG_PARTS

@@ -7,9 +7,10 @@ import pytest
 
 from cltr.errors import DataError, UsageError
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
-from cltr.logs.log_file import open_log, read_sessions
+from cltr.logs.log_file import open_log
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
+from cltr.logs.stored_sessions import read_sessions
 from cltr.testing import tiny_dataset
 from cltr.types import LOG_PARTS
 from tests.counting import count_log

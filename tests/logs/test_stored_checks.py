@@ -8,7 +8,8 @@ import pytest
 
 from cltr.errors import DataError
 from cltr.files.storage import create_h5
-from cltr.logs.log_file import LogFile, open_log, read_sessions, write_log
+from cltr.logs.log_file import LogFile, open_log, write_log
+from cltr.logs.stored_sessions import read_sessions
 from cltr.testing import tiny_dataset
 from cltr.types import ClickLog, ClickStatistics, Dataset
 from tests.logs.stored import DATA, SCORES, change, counts, one_line

@@ -7,10 +7,11 @@ import pytest
 
 from cltr.errors import DataError, UsageError
 from cltr.logs.ingest import IngestOptions, LogSource, ingest_log
-from cltr.logs.log_file import open_log, read_sessions
+from cltr.logs.log_file import open_log
 from cltr.logs.problems import parse_actions
 from cltr.logs.readers import LongReader
 from cltr.logs.splitting import Split
+from cltr.logs.stored_sessions import read_sessions
 from cltr.logs.time_windows import Window
 from tests import untidy_logs as untidy
 from tests.plain_logs import counted, write_jsonl, write_parquet
