@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cltr.cli.common.interrupts import end_with
 from cltr.data.loading import open_dataset
 from cltr.experiment import train_run
 from cltr.experiment.config import resolve
@@ -84,7 +85,7 @@ def main() -> None:
     if given.write is not None:
         write(given.write, int(given.queries))
         return
-    with joined() as processes, tempfile.TemporaryDirectory() as own:
+    with joined(end_with) as processes, tempfile.TemporaryDirectory() as own:
         folder = Path(processes.from_first(own))
         for queries in (100, int(given.queries)):  # the first time kernels are compiled
             place = folder / f"{queries}"

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from cltr.cli.common.interrupts import end_with
 from cltr.data.loading import open_dataset
 from cltr.data.shards import write_shards
 from cltr.documents import ModelSetup
@@ -196,7 +197,7 @@ def main() -> None:
     if measured is None:
         found: dict[str, Any] = size.needs()
     else:
-        with joined() as processes:
+        with joined(end_with) as processes:
             found = measure(Size(**{**vars(size), "queries": int(measured)}), epochs)
             if not processes.first:
                 return

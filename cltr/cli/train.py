@@ -113,13 +113,14 @@ def command(
     del verbose
     warn_about_plugins()
     from cltr.api.train import train
+    from cltr.cli.common.interrupts import end_with
     from cltr.cli.common.output import show
     from cltr.experiment.config import parse_options
     from cltr.report.run_tables import result_tables
     from cltr.training.together import joined
 
     options = parse_options(assignments)
-    with joined() as processes, processes.places(out, resume) as (folder, begun):
+    with joined(end_with) as processes, processes.places(out, resume) as (folder, begun):
         flags |= {"progress": processes.first, "report": flags["report"] and processes.first}
         run = train(options=options, config=config, out=folder, resume=begun, **flags)
         if processes.first:

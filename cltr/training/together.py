@@ -7,7 +7,7 @@ folder that goes with them.
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -24,6 +24,7 @@ from cltr.files.resuming import how_to_resume, start_with
 from cltr.models import Model
 from cltr.training.adam import Adam
 from cltr.training.processes import ALONE, Places, Processes, ProcessesError, Share, train_with
+from cltr.training.signs_of_life import signs_of_life
 from cltr.types import Dataset, Exposure, Floats, Rewards
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 VALUES_AT_ONCE = 2**22
 """Values of documents in one message."""
 LONGEST_WAIT = timedelta(days=7)
-"""Others wait while the first process reads, fits and checks; a lost one is noticed at once."""
+"""Others wait while the first process reads, fits and checks. A lost one is noticed at once, a
+frozen one by :mod:`cltr.training.signs_of_life`."""
 
 
 class Together(Processes):
@@ -212,8 +214,13 @@ def backend(local: int) -> str:
 
 
 @contextmanager
-def joined() -> Iterator[Processes]:
-    """Train with the other processes that torchrun has started, if there are any."""
+def joined(end: Callable[[str], object]) -> Iterator[Processes]:
+    """Train with the other processes that torchrun has started, if there are any.
+
+    Args:
+        end: ends this process with a message, whatever its threads do; called if another one is
+            frozen.
+    """
     count = launched()
     if count == 1:
         yield ALONE
@@ -227,12 +234,16 @@ def joined() -> Iterator[Processes]:
     start_with("torchrun", *machines, "--nproc-per-node", f"{local}", "-m", "cltr", "--")
     import torch.distributed
 
-    with _lost():
-        torch.distributed.init_process_group(backend(local), timeout=LONGEST_WAIT)
-    processes = Together(torch.distributed.get_rank(), count)
-    train_with(processes)
-    try:
-        yield processes
-    finally:
-        train_with(ALONE)
-        torch.distributed.destroy_process_group()
+    def give_up(reason: str) -> None:
+        end(f"{reason}; {how_to_resume()}")
+
+    with signs_of_life(int(os.environ["RANK"]), count, give_up):
+        with _lost():
+            torch.distributed.init_process_group(backend(local), timeout=LONGEST_WAIT)
+        processes = Together(torch.distributed.get_rank(), count)
+        train_with(processes)
+        try:
+            yield processes
+        finally:
+            train_with(ALONE)
+            torch.distributed.destroy_process_group()

@@ -1,6 +1,7 @@
 """``cltr`` for torchrun, saved after every epoch; one process kills itself where a test says so.
 
-``KILL=1:2`` kills process 1 after epoch 2 of the training on clicks. A process that is not the
+``KILL=1:2`` kills process 1 after epoch 2 of the training on clicks, and ``FREEZE=1:2`` stops it
+there without ending it. A process that is not the
 first fails if it opens a log.
 """
 
@@ -12,6 +13,7 @@ from cltr.experiment import run_log, train_run
 from cltr.training.loop import Trainer
 from cltr.training.processes import current_processes
 
+SIGNALS = {"KILL": signal.SIGKILL, "FREEZE": signal.SIGSTOP}
 TRAIN, OPEN_LOG = Trainer.train, run_log.open_log
 
 
@@ -23,10 +25,10 @@ class EagerSaver(train_run._Saver):
 def train(self, model, training, validation, *, on_epoch=lambda state: None, **choices):
     def killing(state):
         on_epoch(state)
-        if validation is not None and os.environ.get("KILL") == (
-            f"{current_processes().rank}:{state.epoch}"
-        ):
-            os.kill(os.getpid(), signal.SIGKILL)
+        here = f"{current_processes().rank}:{state.epoch}"
+        for name, sent in SIGNALS.items():
+            if validation is not None and os.environ.get(name) == here:
+                os.kill(os.getpid(), sent)
 
     return TRAIN(self, model, training, validation, on_epoch=killing, **choices)
 

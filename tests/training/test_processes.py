@@ -26,6 +26,7 @@ from cltr.training.exact_ranker import Exact
 from cltr.training.loop import Trainer, TrainingOptions
 from cltr.training.processes import ALONE
 from cltr.training.scorers import Mlp
+from cltr.training.signs_of_life import VARIABLE
 from cltr.training.together import Together
 from cltr.types import Exposure, Rewards
 from cltr_ips import IPS
@@ -174,15 +175,15 @@ def test_gradients_are_summed_where_they_lie():
     assert summed == [("cpu", 6), ("meta", 3)]
 
 
-def torchrun(*words, cwd, kill=""):
-    return ended(started("--nproc-per-node", "2", words=words, cwd=cwd, kill=kill))
+def torchrun(*words, cwd, **variables):
+    return ended(started("--nproc-per-node", "2", words=words, cwd=cwd, **variables))
 
 
-def started(*flags, words, cwd, kill=""):
+def started(*flags, words, cwd, **variables):
     command = [sys.executable, "-m", "torch.distributed.run", *flags]
     return subprocess.Popen(
         [*command, str(PROGRAM), "--", *words],
-        env={**os.environ, "KILL": kill, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, **variables, "OMP_NUM_THREADS": "1"},
         cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -273,7 +274,7 @@ def test_the_first_process_alone_reads_the_log(together, monkeypatch):
 def test_a_killed_process_ends_all_and_the_run_resumes_to_the_same_bits(together, rank):
     out = f"killed-{rank}"
     flags = ["--data", "small.h5", *FLAGS, "--out", out]
-    done = torchrun("train", *flags, cwd=together, kill=f"{rank}:2")
+    done = torchrun("train", *flags, cwd=together, KILL=f"{rank}:2")
     assert done.returncode != 0
     how = f"torchrun --nproc-per-node 2 -m cltr -- train --resume {out}"
     assert said(done) == [f"Error: {launched.LOST}; to resume: {how}"]
@@ -282,6 +283,19 @@ def test_a_killed_process_ends_all_and_the_run_resumes_to_the_same_bits(together
     assert again.returncode == 0, again.stderr
     assert outputs(together / out) == outputs(together / "two")
     assert not list(together.glob(".*"))  # what the others wrote is gone
+
+
+@pytest.mark.slow  # torchrun waits 30 seconds for the frozen process before it kills it
+def test_a_frozen_process_ends_all_and_the_run_resumes_to_the_same_bits(together):
+    flags = ["--data", "small.h5", *FLAGS, "--out", "frozen"]
+    done = torchrun("train", *flags, cwd=together, FREEZE="1:2", **{VARIABLE: "8"})
+    assert done.returncode != 0
+    (line,) = said(done)
+    assert line.startswith("Error: process 1 of this run gave no sign of life for 8 seconds")
+    assert line.endswith("to resume: torchrun --nproc-per-node 2 -m cltr -- train --resume frozen")
+    again = torchrun("train", "--resume", "frozen", cwd=together)
+    assert again.returncode == 0, again.stderr
+    assert outputs(together / "frozen") == outputs(together / "two")
 
 
 def test_what_several_processes_cannot_train_is_refused_in_one_line(together):

@@ -115,6 +115,16 @@ def _listen(heard: int) -> None:
 
 def end_now() -> NoReturn:
     """End the process after a signal, without waiting for threads of compiled code."""
+    end_with(message(), exit_code())
+
+
+def end_with(reason: str, code: int = 1) -> NoReturn:
+    """End the process with a message, from any thread, whatever the others do.
+
+    Args:
+        reason: why, and how to go on.
+        code: that the process ends with.
+    """
     from multiprocessing import active_children
 
     from cltr.files.claims import abandon
@@ -125,5 +135,5 @@ def end_now() -> NoReturn:
         child.kill()
     abandon()
     if speaks():
-        os.write(2, f"Error: {visible(message())}\n".encode("utf-8", "replace"))
-    os._exit(exit_code())
+        os.write(2, f"Error: {visible(reason)}\n".encode("utf-8", "replace"))
+    os._exit(code)
