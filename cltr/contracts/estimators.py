@@ -33,6 +33,9 @@ class RewardFunction(Component, ABC):
     variance_factor: ClassVar[float | None] = None
     r"""s in :math:`Var \le s \sum_d v_d \omega_d^2 / \rho_{0,d}^2`. None means that no bound is
     proven; then ``safe`` refuses the reward."""
+    fits_in_threads: ClassVar[bool] = False
+    """Whether threads may call ``fit`` of several rewards at the same time. Then ``fit`` must not
+    use anything that they share, such as torch's random numbers or parallel code of numba."""
 
     def fit(self, data: ClickData, click_model: ClickModel, *, seed: int = 0) -> None:
         """Learn what all queries share from the training clicks; nothing by default.

@@ -15,14 +15,15 @@ from cltr.errors import CltrError
 from cltr.evaluation.gain_bounds import estimated_gain, gain_upper
 from cltr.evaluation.off_policy import off_policy_values
 from cltr.evaluation.part import Fold, Weights
-from cltr.experiment.components import build
+from cltr.experiment.components import Components, build
 from cltr.experiment.experiment import Clicks, Experiment
 from cltr.experiment.outcome import Outcome
 from cltr.experiment.run_log import cut_clicks
 from cltr.experiment.seeds import seed_for
 from cltr.health.outcome import HealthCheck
 from cltr.interfaces import ClickModel
-from cltr.types import Rewards
+from cltr.training.threads import by_threads
+from cltr.types import ClickData, Rewards
 
 
 def gains_by_model(
@@ -39,12 +40,9 @@ def gains_by_model(
     """
     experiment.progress.stage("other click models")
     reported = outcome.rewards.get("test", outcome.rewards["valid"])
+    models = list(_fitted(experiment, cut_clicks(clicks, experiment.config.top_k)))
     found = []
-    for click_model in _fitted(experiment, cut_clicks(clicks, experiment.config.top_k)):
-        try:
-            rewards = _rewards_under(click_model, experiment, reported, clicks)
-        except CltrError:  # a reward that cannot use this model
-            continue
+    for click_model, rewards in _rewards_under(models, experiment, reported, clicks):
         values = off_policy_values(
             outcome.served[reported.split],
             rewards,
@@ -58,16 +56,43 @@ def gains_by_model(
 
 
 def _rewards_under(
-    click_model: ClickModel, experiment: Experiment, reported: Rewards, clicks: Clicks
-) -> Rewards:
-    """What the reported clicks say under another click model; of other clicks nobody asks."""
-    reward = build("reward", experiment.config.reward)
-    components = experiment.components.replace(click_model=click_model, reward=reward)
+    models: Sequence[ClickModel], experiment: Experiment, reported: Rewards, clicks: Clicks
+) -> Iterator[tuple[ClickModel, Rewards]]:
+    """What the reported clicks say under other click models; of other clicks nobody asks.
+
+    A click model that the reward cannot use is left out.
+    """
     needed = {split: clicks[split] for split in ("train", reported.split)}
-    data = experiment.but(components=components).observe(needed)
-    reward.fit(data["train"], click_model, seed=seed_for(experiment.config.seed, "reward"))
-    part = data[reported.split]
-    return replace(reported, values=reward.mu(part), exposure=part.exposure)
+    seen = [experiment.but(components=_with(model, experiment)) for model in models]
+    data = [other.observe(needed) for other in seen]
+    at_once = by_threads if experiment.components.reward.fits_in_threads else map
+    can_use = at_once(_fit_reward, list(zip(seen, data, strict=True)))
+    for other, parts, usable in zip(seen, data, can_use, strict=True):
+        part = parts[reported.split]
+        try:
+            values = other.components.reward.mu(part) if usable else None
+        except CltrError:
+            continue
+        if values is not None:
+            rewards = replace(reported, values=values, exposure=part.exposure)
+            yield other.components.click_model, rewards
+
+
+def _with(click_model: ClickModel, experiment: Experiment) -> Components:
+    """The components with another click model, and with a reward that is not fitted yet."""
+    reward = build("reward", experiment.config.reward)
+    return experiment.components.replace(click_model=click_model, reward=reward)
+
+
+def _fit_reward(given: tuple[Experiment, Mapping[str, ClickData]]) -> bool:
+    """Fit the reward to the training clicks; whether it can use the click model."""
+    other, data = given
+    seed = seed_for(other.config.seed, "reward")
+    try:
+        other.components.reward.fit(data["train"], other.components.click_model, seed=seed)
+    except CltrError:
+        return False
+    return True
 
 
 def candidate_gains_by_model(

@@ -1,8 +1,13 @@
 """Guards the gain under other click models: the same clicks, and only what is asked for."""
 
-import numpy as np
+import threading
 
-from cltr.clicks.models import PositionBased
+import numpy as np
+import pytest
+import torch
+
+from cltr.clicks.models import PositionBased, TrustBias
+from cltr.errors import UnsupportedError
 from cltr.experiment.components import compose
 from cltr.experiment.experiment import Experiment
 from cltr.experiment.other_models import _rewards_under
@@ -18,13 +23,59 @@ def test_rewards_under_another_model_are_those_of_a_run_with_it():
     reported = run.reward(clicks)["test"]
     components = compose(config).replace(click_model=model)
     expected = run.but(components=components).reward(clicks)["test"]
-    found = _rewards_under(model, run, reported, clicks)
+    ((used, found),) = _rewards_under([model], run, reported, clicks)
+    assert used is model
     assert not np.array_equal(found.values, reported.values)
     assert np.array_equal(found.values, expected.values)
     for name in ("weights", "propensities", "attention"):
         arrays: list[Exposure] = [found.exposure, expected.exposure]
         assert np.array_equal(*(getattr(one, name) for one in arrays))
     assert found.statistics is reported.statistics
+
+
+def test_rewards_of_several_models_do_not_depend_on_the_number_of_threads():
+    config = small.config(reward={"name": "dr", "epochs": 3, "batch": 16})
+    run = Experiment.simulated(config, dataset=small.dataset())
+    clicks, models = run.simulate(), [PositionBased(), TrustBias()]
+    reported = run.reward(clicks)["test"]
+    found, before = [], torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(list(_rewards_under(models, run, reported, clicks)))
+    finally:
+        torch.set_num_threads(before)
+    for (one, alone), (other, together), model in zip(*found, models, strict=True):
+        assert one is other is model
+        assert np.array_equal(alone.values, together.values)
+    assert not np.array_equal(found[0][0][1].values, found[0][1][1].values)
+
+
+@pytest.mark.parametrize("in_threads", [False, True])
+def test_only_rewards_that_say_so_are_fitted_at_the_same_time(in_threads, monkeypatch):
+    run = Experiment.simulated(small.config(reward={"name": "dr"}), dataset=small.dataset())
+    clicks, callers = run.simulate(), []
+    reported = run.reward(clicks)["test"]
+    reward = type(run.components.reward)
+    met = threading.Barrier(2) if in_threads else None
+
+    def fit(self, data, click_model, *, seed=0):
+        callers.append(threading.current_thread())
+        if met is not None:
+            met.wait(timeout=60)
+        raise UnsupportedError("not with this click model")
+
+    monkeypatch.setattr(reward, "fit", fit)
+    monkeypatch.setattr(reward, "fits_in_threads", in_threads)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        models = [PositionBased(), TrustBias()]
+        assert list(_rewards_under(models, run, reported, clicks)) == []
+    finally:
+        torch.set_num_threads(before)
+    assert len(callers) == 2
+    assert len(set(callers)) == (2 if in_threads else 1)
 
 
 def test_production_keeps_its_answers_when_choices_change():

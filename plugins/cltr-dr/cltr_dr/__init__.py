@@ -25,6 +25,7 @@ class Regressed(RewardFunction):
         """Options of the regression."""
 
     needs_affine = True
+    fits_in_threads = True
     options: "Regressed.Options"
     affine: Affine
     regression: "Callable[[NDArray[np.float32]], Floats] | None" = None

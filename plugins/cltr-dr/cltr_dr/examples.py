@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cltr.training.cache_blocks import cache_blocks
 from cltr.types import Affine, ClickData, ClickStatistics, Integers
-from cltr_dr.loss import Batch
+from cltr_dr.loss import BatchTargets
 from cltr_dr.targets import LossName, make_targets
 
 if TYPE_CHECKING:
@@ -128,9 +129,9 @@ class Examples:
         return cls(rows, scaled + tuple(part.astype(np.float32) for part in targets[2:]))
 
     def batches(
-        self, inputs: Inputs, size: int, order: Integers, *, ahead: bool = False
-    ) -> Iterator[Batch]:
-        """Yield all examples in batches, in this order.
+        self, inputs: Inputs, size: int, order: Integers, *, ahead: bool
+    ) -> "Iterator[tuple[torch.Tensor, BatchTargets]]":
+        """Yield inputs and targets in batches, in this order.
 
         Args:
             inputs: of all examples.
@@ -140,19 +141,30 @@ class Examples:
         """
         from torch import from_numpy, split
 
-        hits, misses, slope, offset = self.targets
-        columns = from_numpy(slope), from_numpy(offset)
+        hits, misses, *columns = self.targets
+        slope, offset = map(from_numpy, columns)
         places = inputs.places(self.rows)
 
         def gather(chosen: Integers) -> "tuple[torch.Tensor, ...]":
             targets = (np.take(one, chosen, axis=0) for one in (hits, misses))
             return tuple(from_numpy(part) for part in (inputs[places[chosen]], *targets))
 
-        together = size * max(1, ROWS_AHEAD // size)
+        together = size * max(1, ROWS_AHEAD // size) if ahead else size
         chosen = (order[start : start + together] for start in range(0, len(order), together))
         for several in _one_ahead(gather, chosen) if ahead else map(gather, chosen):
             for x, hit, missed in zip(*(split(part, size) for part in several), strict=True):
-                yield Batch(x, hit, missed, *columns)
+                yield x, BatchTargets(hit, missed, slope, offset)
+
+    def parts(self, inputs: Inputs) -> "Iterator[tuple[Iterator[torch.Tensor], BatchTargets]]":
+        """Yield all in order, many at a time: inputs in blocks that stay in the cache, targets."""
+        from torch import from_numpy
+
+        hits, misses, slope, offset = map(from_numpy, self.targets)
+        places = inputs.places(self.rows)
+        for rows in _parts(len(places)):
+            here = places[rows]
+            blocks = (from_numpy(inputs[here[block]]) for block in cache_blocks(len(here)))
+            yield blocks, BatchTargets(hits[rows], misses[rows], slope, offset)
 
 
 def _one_ahead(work: Callable[[_Given], _Made], given: Iterable[_Given]) -> Iterator[_Made]:

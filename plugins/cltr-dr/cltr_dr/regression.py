@@ -3,9 +3,9 @@
 torch is imported when it is fitted; afterwards it is a few numpy arrays.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,8 +15,8 @@ from pydantic import Field
 
 from cltr.options import Options
 from cltr.training.adam import Adam
-from cltr.training.cache_blocks import cache_blocks
 from cltr.training.network_pass import backward, forward, torch_product
+from cltr.training.threads import by_threads, one_thread
 from cltr.types import Affine, ClickData, Floats, Integers
 from cltr_dr.examples import (
     ROWS_AT_ONCE,
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 Layers: TypeAlias = tuple[tuple[Matrix, Matrix], ...]
 """Weights ``[out, in]`` and bias ``[out]`` of each layer."""
+Parameters: TypeAlias = "list[torch.nn.Parameter]"
+"""Weights and bias of the first layer, of the second, and so on."""
 
 
 class RegressionOptions(Options):
@@ -88,16 +90,17 @@ class Regression:
     def __call__(self, features: Matrix) -> Floats:
         """Relevance in (0, 1) from ``[docs, features]``, ``[docs]``.
 
-        By one thread: the last digits of numpy's products depend on how many share the rows.
+        Each part by one thread: the last digits of numpy's products depend on how many share the
+        rows.
         """
         from threadpoolctl import threadpool_limits
 
         features = with_a_column(features)
+        starts = range(0, len(features), ROWS_AT_ONCE)
         with threadpool_limits(1, "blas"):
-            parts = [
-                self._predict(features[start : start + ROWS_AT_ONCE])
-                for start in range(0, len(features), ROWS_AT_ONCE)
-            ]
+            parts = by_threads(
+                self._predict, (features[start : start + ROWS_AT_ONCE] for start in starts)
+            )
         return np.concatenate([np.empty(0), *parts])
 
     def _predict(self, features: Matrix) -> Floats:
@@ -121,9 +124,9 @@ def fit_regression(
     rng = np.random.default_rng(seed)
     displayed, kept, held, prior = _examples(data, affine, options, rng)
     inputs = Inputs(with_a_column(data.dataset.features), displayed, kept.rows)
-    with _one_thread() as others:
-        fit = _Fit(options, inputs, seed=seed, rng=rng, aside=others)
-        return fit.run(kept, held, prior=prior)
+    with one_thread() as threads:  # batches are too small to share
+        fit = _Fit(options, inputs, kept, held, seed=seed, rng=rng, aside=threads > 1)
+        return fit.run(prior)
 
 
 def _examples(
@@ -136,22 +139,6 @@ def _examples(
     kept, held = Counts.displayed(data.statistics).split(options.held_out, rng)
     to_fit, to_judge = (Examples.of(data, affine, options.loss, one) for one in (kept, held))
     return kept.rows, to_fit, to_judge, _overall(kept, affine, data.dataset.n_documents)
-
-
-@contextmanager
-def _one_thread() -> Iterator[bool]:
-    """Batches are too small to share: one thread is faster, and the same bits on any machine.
-
-    Yields whether there is another thread that could do something else.
-    """
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield threads > 1
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _overall(counts: Counts, affine: Affine, n_documents: int) -> float:
@@ -179,84 +166,92 @@ class _Fit:
 
     options: RegressionOptions
     inputs: Inputs
+    kept: Examples
+    held: Examples
     seed: int
     rng: np.random.Generator
     aside: bool = False
 
-    def run(self, kept: Examples, held: Examples, *, prior: float) -> Regression:
-        network = self._network(prior)
-        layers = _arrays(network)
-        best, best_epoch = self._judge(layers, held), 0
-        for epoch, (value, found) in enumerate(self._epochs(network, kept, held), 1):
+    def run(self, prior: float) -> Regression:
+        parameters = self._parameters(prior)
+        layers = _copied(parameters)
+        best, best_epoch = self._judge(layers), 0
+        for epoch, (value, found) in enumerate(self._epochs(parameters), 1):
             if value < best:
                 best, best_epoch, layers = value, epoch, found
             elif epoch - best_epoch >= self.options.patience:
                 break
         return Regression(self.inputs.moments, layers)
 
-    def _network(self, prior: float) -> "torch.nn.ModuleList":
-        """Layers with seeded weights; the last bias is that of a typical display."""
+    def _parameters(self, prior: float) -> "Parameters":
+        """Weights and bias of each layer, as torch draws them; the last is a typical display's.
+
+        Torch's own layers would draw them from a generator that all threads share.
+        """
         import torch
         from torch import nn
 
-        widths = [self.inputs.n_features, *self.options.hidden, 1]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
-            linear = [nn.Linear(i, o) for i, o in pairwise(widths)]
-        nn.init.constant_(linear[-1].bias, float(np.log(prior / (1 - prior))))
-        return nn.ModuleList(linear)
+        generator, parameters = torch.Generator().manual_seed(self.seed), []
+        for inputs, outputs in pairwise([self.inputs.n_features, *self.options.hidden, 1]):
+            weights, bias = torch.empty(outputs, inputs), torch.empty(outputs)
+            most = 1 / math.sqrt(inputs)
+            nn.init.kaiming_uniform_(weights, a=math.sqrt(5), generator=generator)
+            nn.init.uniform_(bias, -most, most, generator=generator)
+            parameters += [nn.Parameter(weights), nn.Parameter(bias)]
+        nn.init.constant_(parameters[-1], float(np.log(prior / (1 - prior))))
+        return parameters
 
-    def _epochs(
-        self, network: "torch.nn.ModuleList", kept: Examples, held: Examples
-    ) -> Iterator[tuple[float, Layers]]:
+    def _epochs(self, parameters: "Parameters") -> Iterator[tuple[float, Layers]]:
         """Held-out loss and weights of one epoch after the other."""
         import torch
 
         optimizer = Adam(
-            network.named_parameters(),
+            ((str(i), one) for i, one in enumerate(parameters)),
             learning_rate=self.options.learning_rate,
             weight_decay=self.options.weight_decay,
         )
         with ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(1,)) as judge:
             waiting: tuple[Future[float], Layers] | None = None
             for _ in range(self.options.epochs):
-                self._epoch(network, optimizer, kept)
-                layers = _arrays(network)
+                self._epoch(parameters, optimizer)
+                layers = _copied(parameters)
                 if not self.aside:
-                    yield self._judge(layers, held), layers
+                    yield self._judge(layers), layers
                     continue
                 if waiting is not None:
                     yield waiting[0].result(), waiting[1]
-                waiting = judge.submit(self._judge, layers, held), layers
+                waiting = judge.submit(self._judge, layers), layers
             if waiting is not None:
                 yield waiting[0].result(), waiting[1]
 
-    def _epoch(self, network: "torch.nn.ModuleList", optimizer: Adam, kept: Examples) -> None:
-        """Step by step, with the bits of differentiation by torch, which takes twice the time."""
-        parameters = list(network.parameters())
-        layers = list(zip(parameters[::2], parameters[1::2], strict=True))
-        order = self.rng.permutation(len(kept.rows))
-        for batch in kept.batches(self.inputs, self.options.batch, order, ahead=self.aside):
-            between, logits = forward(batch.inputs, layers, torch_product)
-            found = backward(between, slopes(logits, batch), layers, torch_product)
+    def _epoch(self, parameters: "Parameters", optimizer: Adam) -> None:
+        """Step by step, with the bits of differentiation by torch, which takes longer."""
+        layers = _by_layer(parameters)
+        order = self.rng.permutation(len(self.kept.rows))
+        batches = self.kept.batches(self.inputs, self.options.batch, order, ahead=self.aside)
+        for inputs, targets in batches:
+            between, logits = forward(inputs, layers, torch_product)
+            found = backward(between, slopes(logits, targets), layers, torch_product)
             for parameter, gradient in zip(parameters, found, strict=True):
                 parameter.grad = gradient
             optimizer.step()
 
-    def _judge(self, layers: Layers, held: Examples) -> float:
-        batches = held.batches(self.inputs, ROWS_AT_ONCE, np.arange(len(held.rows)))
-        return sum(float(loss(_logits(batch.inputs, layers), batch)) for batch in batches)
+    def _judge(self, layers: Layers) -> float:
+        """The loss on held-out clicks."""
+        import torch
+
+        tensors = _by_layer([torch.from_numpy(one) for layer in layers for one in layer])
+        total = 0.0
+        for blocks, targets in self.held.parts(self.inputs):
+            logits = [forward(inputs, tensors, torch_product)[1] for inputs in blocks]
+            total += float(loss(torch.cat(logits), targets))
+        return total
 
 
-def _logits(inputs: "torch.Tensor", layers: Layers) -> "torch.Tensor":
-    """As the network has them, ``[rows]``; in blocks that stay in the cache."""
-    import torch
-
-    tensors = [(torch.from_numpy(weights), torch.from_numpy(bias)) for weights, bias in layers]
-    blocks = (inputs[rows] for rows in cache_blocks(len(inputs)))
-    return torch.cat([forward(block, tensors, torch_product)[1] for block in blocks])
+def _by_layer(parameters: "Sequence[torch.Tensor]") -> "list[tuple[torch.Tensor, torch.Tensor]]":
+    return list(zip(parameters[::2], parameters[1::2], strict=True))
 
 
-def _arrays(network: "torch.nn.ModuleList") -> Layers:
-    arrays = [one.detach().numpy().copy() for one in network.parameters()]
+def _copied(parameters: "Parameters") -> Layers:
+    arrays = [one.detach().numpy().copy() for one in parameters]
     return tuple(zip(arrays[::2], arrays[1::2], strict=True))

@@ -318,14 +318,16 @@ def test_a_fit_has_the_bits_of_one_by_autograd(loss_name, options, monkeypatch):
 
     from cltr_dr import loss, regression
 
-    def by_autograd(self, network, optimizer, kept):
-        order = self.rng.permutation(len(kept.rows))
-        for batch in kept.batches(self.inputs, self.options.batch, order):
-            values = batch.inputs
-            for i, layer in enumerate(network):
-                values = layer(torch.relu(values) if i else values)
+    def by_autograd(self, parameters, optimizer):
+        order = self.rng.permutation(len(self.kept.rows))
+        batches = self.kept.batches(self.inputs, self.options.batch, order, ahead=False)
+        first, *others = regression._by_layer(parameters)
+        for inputs, targets in batches:
+            values = torch.nn.functional.linear(inputs, *first)
+            for layer in others:
+                values = torch.nn.functional.linear(torch.relu(values), *layer)
             optimizer.clear()
-            loss.loss(values.squeeze(-1), batch).backward()
+            loss.loss(values.squeeze(-1), targets).backward()
             optimizer.step()
 
     data = world(displays=6, n_features=30)
@@ -335,16 +337,31 @@ def test_a_fit_has_the_bits_of_one_by_autograd(loss_name, options, monkeypatch):
     assert np.array_equal(found, fitted(data, **given).mu(data))
 
 
+def test_weights_start_as_those_of_torch(monkeypatch):
+    import torch
+
+    from cltr_dr import regression
+
+    monkeypatch.setattr(regression._Fit, "_judge", lambda self, layers: 0.0)
+    found = fitted(world(displays=2, n_features=6), hidden=(9, 5), seed=7, epochs=0)
+    torch.manual_seed(7)
+    layers = [torch.nn.Linear(*two) for two in ((6, 9), (9, 5), (5, 1))]
+    for (weights, bias), layer in zip(found.regression.layers, layers, strict=True):
+        assert np.array_equal(weights, layer.weight.detach().numpy())
+        if layer is not layers[-1]:  # that bias is a typical display's
+            assert np.array_equal(bias, layer.bias.detach().numpy())
+
+
 def test_slopes_are_flat_where_a_probability_is_cut():
     import torch
 
-    from cltr_dr.loss import Batch, loss, slopes
+    from cltr_dr.loss import BatchTargets, loss, slopes
 
     logits = torch.tensor([-60.0, 60.0, 0.3, -2.0], requires_grad=True)
     hits, misses = torch.rand(4, 2), torch.rand(4, 2)
-    batch = Batch(logits, hits, misses, torch.tensor([1.0, 0.6]), torch.tensor([0.0, 0.4]))
-    loss(logits, batch).backward()
-    found = slopes(logits.detach(), batch)
+    targets = BatchTargets(hits, misses, torch.tensor([1.0, 0.6]), torch.tensor([0.0, 0.4]))
+    loss(logits, targets).backward()
+    found = slopes(logits.detach(), targets)
     assert torch.equal(found, logits.grad)
     assert found[:2].abs().max() < 1e-20
     assert found[2:].abs().min() > 1e-3
