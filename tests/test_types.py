@@ -156,3 +156,31 @@ def test_an_exposure_that_contradicts_the_log_is_refused():
         DataError, match=r"^1 documents were shown that production never shows by its"
     ):
         exposure.inverse_propensities(np.array([0.1, 0.1, 0.0]))
+
+
+def test_counts_take_32_bits_until_a_product_of_two_might_not_fit():
+    small, large = statistics([[32767]] * 3, [[0]] * 3, [32767] * 2), 2**40
+    assert (small.impressions.dtype, small.clicks.dtype) == (np.int32, np.int32)
+    assert (small.impressions * small.impressions).max() == 32767**2
+    grown = small + small
+    assert grown.impressions.dtype == np.int64
+    assert grown.impressions.max() == 65534
+    assert statistics([[large]] * 3, [[0]] * 3, [large] * 2).impressions.max() == large
+
+
+def test_counts_that_became_small_take_32_bits_again():
+    grown = statistics([[50000], [1], [1]], [[1]] * 3, [50000, 1])
+    kept = grown.of_queries(np.array([False, True]))
+    assert kept.impressions.tolist() == [[0], [0], [1]]
+    assert kept.impressions.dtype == np.int32
+
+
+def test_sums_of_counts_have_64_bits():
+    counts = statistics([[32767]] * 3, [[0]] * 3, [32767] * 2)
+    for total in (counts.impressions.sum(0), np.cumsum(counts.impressions, axis=0)):
+        assert total.dtype == np.int64
+
+
+def test_expected_counts_stay_fractions():
+    counts = statistics([[0.25]] * 3, [[0]] * 3, [1, 1])
+    assert counts.impressions.tolist() == [[0.25]] * 3

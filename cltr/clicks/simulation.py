@@ -49,7 +49,7 @@ def simulate_statistics(
     orders = places_by_score(scores, dataset.lists)
     sampling.rank_counts(scores, orders, *dataset.lists, displays, top_k, seeds, impressions)
     probabilities = dataset.relevance[:, None] * affine.examination + affine.trust
-    clicks = rng.binomial(impressions, probabilities.clip(0.0, 1.0))
+    clicks = rng.binomial(impressions, probabilities.clip(0.0, 1.0, out=probabilities))
     return ClickStatistics(impressions, clicks, displays, dataset.offsets)
 
 

@@ -62,7 +62,7 @@ def certify(
     ratio_min, ratio_max = ratio_extremes(weights, logging_weights, lists)
     extremes = (ratio_min.min(), ratio_max.max()) if n_queries else (1.0, 1.0)
     quantiles = np.quantile(ratio_min, [0.05, 0.25, 0.5]) if n_queries else np.ones(3)
-    unknown = np.full_like(logging_weights, np.nan)
+    unknown = np.broadcast_to(np.nan, logging_weights.shape)
     exposure = Exposure(logging_weights, unknown, unknown)
     own = estimator.diagnostics(weights, exposure, None, lists)
     return {
@@ -172,13 +172,12 @@ def _where_known(served: Mixture, rank_weights: Floats) -> tuple[Floats, Floats,
             "the worst-case loss cannot be computed, since nothing is known about production"
         )
     lists, known = served.dataset.lists, served.known
+    weights, production = served.weights(rank_weights), served.production.weights(rank_weights)
+    if known.all():
+        return weights, production, lists
     documents = np.repeat(known, lists.lengths)
     lengths = lists.lengths[known]
-    return (
-        served.weights(rank_weights)[documents],
-        served.production.weights(rank_weights)[documents],
-        Lists(np.cumsum(lengths) - lengths, lengths),
-    )
+    return weights[documents], production[documents], Lists(np.cumsum(lengths) - lengths, lengths)
 
 
 def blend_for_loss(

@@ -153,7 +153,7 @@ def _sum(
 def _of_part(
     policy: AppliedPolicy, dataset: Dataset, top_k: int, options: MetricOptions
 ) -> PerQuery:
-    lists, labels = dataset.lists, dataset.labels.astype(np.float64)
+    lists, labels = dataset.lists, dataset.labels.astype(np.float64, copy=False)
     relevant = _relevant(dataset, options)
     gains = labels if options.gain == "linear" else np.exp2(labels) - 1.0
     weights = policy.weights(rank_weights("dcg", top_k))

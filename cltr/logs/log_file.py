@@ -150,7 +150,7 @@ def _write_frame(file: h5py.File, log: LogFile) -> None:
 
 def _write_statistics(file: h5py.File, split: str, statistics: ClickStatistics) -> None:
     for name in STATISTICS:
-        file[f"{split}/{name}"] = getattr(statistics, name)
+        file[f"{split}/{name}"] = getattr(statistics, name).astype(np.int64, copy=False)
 
 
 def _write_chunk(group: h5py.Group, chunk: ClickLog, start: int, n: int) -> None:

@@ -122,7 +122,7 @@ def _config(data: str, interactions: int):
 
 
 def train_watched(data: str, interactions: int, out: str) -> None:
-    """As :func:`train`; writes the peak of the process's own memory, in MB."""
+    """As :func:`train`; writes the peak of the process's own memory, in bytes."""
     own = [0]
 
     def watch() -> None:
@@ -130,11 +130,11 @@ def train_watched(data: str, interactions: int, out: str) -> None:
         while True:
             lines = status.read_text().splitlines()
             own.append(next(int(x.split()[1]) for x in lines if x.startswith("RssAnon")))
-            time.sleep(0.1)
+            time.sleep(0.02)
 
     threading.Thread(target=watch, daemon=True).start()
     train(data, interactions)
-    Path(out).write_text(str(max(own) / 1024))
+    Path(out).write_text(str(max(own) * 1024))
 
 
 def main() -> None:
@@ -155,7 +155,7 @@ def main() -> None:
         )
         sys.stdout.write(
             f"{data.stat().st_size / 1e9:.2f} GB, {queries:,} queries: {spent.seconds:.0f} s, "
-            f"peak {spent.peak / 1000:.2f} GB, own {float(out.read_text()) / 1000:.2f} GB\n"
+            f"peak {spent.peak * 2**20 / 1e9:.2f} GB, own {float(out.read_text()) / 1e9:.2f} GB\n"
         )
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltr.training.cache_blocks import cache_blocks
-from cltr.types import Affine, ClickData, ClickStatistics, Integers
+from cltr.types import Affine, ClickData, ClickStatistics, Floats, Integers, compact
 from cltr_dr.loss import BatchTargets
 from cltr_dr.targets import LossName, make_targets
 
@@ -47,20 +47,28 @@ class Counts(NamedTuple):
     @classmethod
     def displayed(cls, statistics: ClickStatistics) -> "Counts":
         rows = np.flatnonzero(statistics.impressions.any(-1))
-        return cls(rows, _small(statistics.impressions[rows]), _small(statistics.clicks[rows]))
+        return cls(rows, statistics.impressions[rows], statistics.clicks[rows])
 
     def split(self, share: float, rng: np.random.Generator) -> "tuple[Counts, Counts]":
         """Split displays at random; ``share`` is the probability of the second part."""
-        clicks = _small(rng.binomial(self.clicks, share))
-        impressions = clicks + _small(rng.binomial(self.impressions - self.clicks, share))
+        clicks = compact(rng.binomial(self.clicks, share))
+        impressions = clicks + compact(rng.binomial(self.impressions - self.clicks, share))
         rest = Counts(self.rows, self.impressions - impressions, self.clicks - clicks)
         return rest, Counts(self.rows, impressions, clicks)
 
+    def typical_relevance(self, affine: Affine, n_documents: int) -> float:
+        """Relevance of a typical display: where the fit starts."""
 
-def _small(counts: Integers) -> Integers:
-    """The same numbers in half the memory, where they fit."""
-    fits = counts.max(initial=0) <= np.iinfo(np.int32).max
-    return counts.astype(np.int32) if fits else counts
+        def total(each: Callable[[Integers, Integers], Floats]) -> float:
+            # Of all documents, since the last digit of a sum depends on its zeros.
+            whole = np.zeros((n_documents, self.clicks.shape[1]))
+            for part in _parts(len(self.rows)):
+                whole[self.rows[part]] = each(self.impressions[part], self.clicks[part])
+            return float(whole.sum())
+
+        relevant = total(lambda shown, clicks: clicks - shown * affine.trust) + 0.5
+        examined = total(lambda shown, _: shown * affine.examination) + 1.0
+        return float(np.clip(relevant / examined, 0.01, 0.99))
 
 
 def with_a_column(features: Matrix) -> Matrix:
@@ -118,14 +126,13 @@ class Examples:
         clip = min(1.0, 10 / np.sqrt(n_interactions))  # the top-5 default of DR'22
         targets = make_targets(
             loss,
-            impressions=counts.impressions[shown].astype(np.float64),
-            clicks=counts.clicks[shown].astype(np.float64),
+            impressions=counts.impressions[shown],
+            clicks=counts.clicks[shown],
             affine=affine,
             inverse_propensities=1 / np.maximum(data.exposure.propensities[rows], clip),
         )
-        scale = max(np.abs(targets.hits).sum() + np.abs(targets.misses).sum(), 1.0)
-        # One after the other: together they are what a run needs most memory for.
-        scaled = tuple((part / scale).astype(np.float32) for part in targets[:2])
+        scale = float(max(np.abs(targets.hits).sum() + np.abs(targets.misses).sum(), 1.0))
+        scaled = tuple(_divided(part, scale) for part in targets[:2])
         return cls(rows, scaled + tuple(part.astype(np.float32) for part in targets[2:]))
 
     def batches(
@@ -165,6 +172,13 @@ class Examples:
             here = places[rows]
             blocks = (from_numpy(inputs[here[block]]) for block in cache_blocks(len(here)))
             yield blocks, BatchTargets(hits[rows], misses[rows], slope, offset)
+
+
+def _divided(values: NDArray[Any], scale: float) -> Matrix:
+    """Divided in 64 bits and rounded to 32, without all of it in 64 at a time."""
+    out: Matrix = np.empty(values.shape, np.float32)
+    np.divide(values, scale, out=out, dtype=np.float64, casting="same_kind")
+    return out
 
 
 def _one_ahead(work: Callable[[_Given], _Made], given: Iterable[_Given]) -> Iterator[_Made]:

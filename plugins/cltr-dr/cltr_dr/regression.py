@@ -137,23 +137,9 @@ def _examples(
     The counts that they are made of are gone when the fit begins.
     """
     kept, held = Counts.displayed(data.statistics).split(options.held_out, rng)
+    prior = kept.typical_relevance(affine, data.dataset.n_documents)
     to_fit, to_judge = (Examples.of(data, affine, options.loss, one) for one in (kept, held))
-    return kept.rows, to_fit, to_judge, _overall(kept, affine, data.dataset.n_documents)
-
-
-def _overall(counts: Counts, affine: Affine, n_documents: int) -> float:
-    """Relevance of a typical display: where the fit starts."""
-    examination, trust = affine
-    _, impressions, clicks = counts
-
-    def total(values: Floats) -> float:
-        # Of all documents, since the last digit of a sum depends on its zeros.
-        whole = np.zeros((n_documents, values.shape[1]))
-        whole[counts.rows] = values
-        return float(whole.sum())
-
-    relevant = total(clicks - impressions * trust) + 0.5
-    return float(np.clip(relevant / (total(impressions * examination) + 1.0), 0.01, 0.99))
+    return kept.rows, to_fit, to_judge, prior
 
 
 @dataclass

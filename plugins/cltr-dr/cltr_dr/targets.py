@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cltr.types import Affine, Floats
+from cltr.types import Affine, Floats, Integers
 
 LossName: TypeAlias = Literal["clicks", "clamped", "paper"]
 
@@ -20,8 +20,8 @@ LossName: TypeAlias = Literal["clicks", "clamped", "paper"]
 class Targets(NamedTuple):
     """Hits and misses, ``[docs, columns]``; slope and offset of each column, ``[columns]``."""
 
-    hits: Floats
-    misses: Floats
+    hits: Floats | Integers
+    misses: Floats | Integers
     slope: Floats
     offset: Floats
 
@@ -29,8 +29,8 @@ class Targets(NamedTuple):
 def make_targets(
     loss: LossName,
     *,
-    impressions: Floats,
-    clicks: Floats,
+    impressions: Floats | Integers,
+    clicks: Floats | Integers,
     affine: Affine,
     inverse_propensities: Floats,
 ) -> Targets:
