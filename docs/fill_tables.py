@@ -61,7 +61,7 @@ def _means(summary: Summary, found: re.Match[str]) -> Iterator[list[str]]:
 def _seeds(summary: Summary, found: re.Match[str]) -> Iterator[list[str]]:
     """What was won or lost on production, as a share of it, by seed."""
     study, production = summary.study, summary.references[PRODUCTION].mean
-    yield [found["title"], "mean, standard error", "worst seed", "seeds over 1 % below"]
+    yield [found["title"], "mean, standard error", "worst seed", "seeds over 1% below"]
     for method in study.methods:
         differences = summary.differences(method, study.people[0], study.interactions[0])
         shares = np.array(list(differences.values())) / production

@@ -60,9 +60,9 @@ COLUMNS = (
     "largest share",
     "largest true loss, points",
     "ramps",
-    "at 100 %",
+    "at 100%",
     "stopped",
-    "median requests to 100 %",
+    "median requests to 100%",
 )
 
 

@@ -3,7 +3,7 @@
     python examples/training_table.py demo mq2008.h5 mslr.h5 --seeds 5 --out results.csv
 
 prints a Markdown table: for every ranker the mean over seeds, the share of the gap to the skyline
-that it closed, and a 95 % interval of the difference to production, paired by seed. ``--out`` keeps
+that it closed, and a 95% interval of the difference to production, paired by seed. ``--out`` keeps
 a row for each ranker and seed; the same command resumes, or adds seeds.
 """
 
@@ -21,7 +21,7 @@ from cltr.experiment.experiment import Experiment
 from cltr.plugins import registry
 
 STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""97.5 % quantiles of Student's t with 1 to 9 degrees of freedom."""
+"""97.5% quantiles of Student's t with 1 to 9 degrees of freedom."""
 WHO = ("production", "policy", "skyline")
 Found = dict[str, dict[str, list[float]]]
 
@@ -84,7 +84,7 @@ def row(data: str, ranker: str, values: dict[str, list[float]]) -> str:
 def table(found: dict[str, Found]) -> str:
     """All lines, by data set and ranker."""
     heads = "| data | ranker | seeds | production | policy | trained on labels | gap closed "
-    lines = [heads + "| gained, 95 % interval |", "|---|---|---|---|---|---|---|---|"]
+    lines = [heads + "| gained, 95% interval |", "|---|---|---|---|---|---|---|---|"]
     lines += [
         row(data, ranker, values)
         for data, rankers in found.items()

@@ -162,7 +162,7 @@ def outcomes(judged: JudgedLog, candidate: CandidateRanker, draws: list[Integers
 
 
 def t_low(totals: ClusterTotals) -> float:
-    """One-sided 95 % bound by Student's t."""
+    """One-sided 95% bound by Student's t."""
     n = len(totals.sums)
     reach = student_quantile(0.95, n - 1) * float(totals.sums.std(ddof=1)) / np.sqrt(n)
     return totals.value - reach

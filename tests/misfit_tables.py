@@ -101,7 +101,7 @@ def _rates(verdicts: Iterator[MisfitVerdict]) -> str:
 
 
 HEAD = (
-    "p ≤ .05 | p < .001 | rejected (and ≥ 1 % off) | median size ± standard error |",
+    "p ≤ .05 | p < .001 | rejected (and ≥ 1% off) | median size ± standard error |",
     "|---|---|---|---|",
 )
 

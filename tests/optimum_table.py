@@ -119,7 +119,7 @@ def markdown(done: dict[tuple[str, str], list[float]]) -> str:
     """The table of the page."""
     lines = [[*FIELDS], ["---"] * len(FIELDS)]
     for (ranker, scorer), found in sorted(done.items(), key=lambda one: (one[0][1], -one[1][0])):
-        lines.append([f"`{ranker}`", f"`{scorer}`", *(f"{100 * one:.1f} %" for one in found)])
+        lines.append([f"`{ranker}`", f"`{scorer}`", *(f"{100 * one:.1f}%" for one in found)])
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 

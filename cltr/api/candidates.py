@@ -76,7 +76,7 @@ def _check_choices(serve: str | None, clicks: str, confidence: float) -> None:
     if not LEAST_CONFIDENCE < confidence < 1.0:
         raise UsageError(
             f"confidence is {confidence:g}; it must lie between {LEAST_CONFIDENCE:g} and 1, such "
-            "as 0.95 for 95 %"
+            "as 0.95 for 95%"
         )
 
 

@@ -165,7 +165,7 @@ def share_progress(show: bool | None = None) -> Iterator[OnShare]:
     columns = (
         TextColumn("{task.description:<18}"),
         BarColumn(bar_width=24),
-        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
     )
     with Bars(*columns, console=Console(stderr=True)) as bars:

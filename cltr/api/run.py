@@ -27,7 +27,7 @@ from cltr.types import Floats
 
 
 class Estimate(NamedTuple):
-    """A value estimated from clicks, with its 95 % interval; None if there is no interval."""
+    """A value estimated from clicks, with its 95% interval; None if there is no interval."""
 
     value: float
     standard_error: float | None

@@ -10,7 +10,7 @@ from cltr.checks.findings import Finding, Level, for_all, for_estimates
 from cltr.logs.problems import DONE
 
 FEW_CLICKS = 100
-"""Fewer leave a relative error of more than 10 %, whatever the estimator."""
+"""Fewer leave a relative error of more than 10%, whatever the estimator."""
 ONLY_CLICKS = 0.95
 """Clicks per impression from which impressions without a click are certainly missing."""
 MANY_CLICKS = 0.6

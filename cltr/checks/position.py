@@ -9,7 +9,7 @@ from cltr.checks.findings import Finding, Level, Use, for_all, for_estimates
 from cltr.types import Floats, Integers
 
 SMALL_ERROR = 0.1
-"""Standard error of log examination that is small: 10 %, a quarter of the step from the first to
+"""Standard error of log examination that is small: 10%, a quarter of the step from the first to
 the second weight of DCG."""
 HOPELESS_ERROR = 1.0
 """One that tells nothing: a factor of 2.7 either way, as between ranks 1 and 3 of 1/rank."""

@@ -44,7 +44,7 @@ class RankSwaps:
     examination: Floats
     """Examination against the first connected rank, ``[K]``; NaN where it is not determined."""
     errors: Floats
-    """Standard error of its logarithm, ``[K]``: 0.1 is about 10 %; infinite if not determined."""
+    """Standard error of its logarithm, ``[K]``: 0.1 is about 10%; infinite if not determined."""
     groups: tuple[tuple[int, ...], ...]
     """Ranks, from 1, that clicked documents connect; the group with most impressions first."""
     clicks: Integers

@@ -15,7 +15,7 @@ from cltr.policies.rank_weights import rank_weights
 from cltr.types import Floats
 
 MANY_EFFECTIVE_CLICKS = 400
-"""Effective clicks that leave a relative error of 5 %: differences of 10 % can be seen."""
+"""Effective clicks that leave a relative error of 5%: differences of 10% can be seen."""
 MUCH_HIDDEN, SOME_HIDDEN = 0.5, 0.1
 """Share of a ranking's weight on documents that the log never shows."""
 FEW_DISPLAYS = 10

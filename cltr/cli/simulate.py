@@ -41,7 +41,7 @@ def command(
 ) -> None:
     """Simulate the click log of a production ranker.
 
-    cltr trains a production ranker on the labels of 3 % of the training queries, shows its rankings
+    cltr trains a production ranker on the labels of 3% of the training queries, shows its rankings
     to simulated users, and writes a log file with impressions and clicks per document and rank, and
     production's scores. Without --sessions, the size of the file does not depend on the number of
     interactions.

@@ -105,7 +105,7 @@ def command(
     """Learn a ranker from clicks.
 
     With --log, cltr trains on a click log. Without it, cltr simulates everything: it trains a
-    production ranker on 3 % of the training queries, shows its rankings to simulated users, and
+    production ranker on 3% of the training queries, shows its rankings to simulated users, and
     learns from their clicks. The result compares the new ranker with production, says how much
     worse it could be at worst, and ends with a verdict: deploy, canary, hold or reject. All files
     of the run are kept in a folder.

@@ -10,7 +10,7 @@ from cltr.types import Affine, ClickStatistics, Floats
 GIVEN_LIMITS, FITTED_LIMITS = (0.02, 0.05), (0.2, 0.5)
 """Share of the clicks that lie elsewhere than a given (fitted) click model puts them: up to the
 first number the model is used, up to the second with care. A fitted model corrects for most of the
-bias even where users are of another kind: of those of dbn and cascade, up to 12 % of the clicks lie
+bias even where users are of another kind: of those of dbn and cascade, up to 12% of the clicks lie
 elsewhere, and DR gained as much as with users of the fitted kind (docs/defaults.md). A given model
 is easily replaced by a fitted one."""
 RISE = 0.25

@@ -15,7 +15,7 @@ from cltr.health.production import comparable, shuffled
 from cltr.types import Affine, Rewards
 
 ENOUGH_CLICKS = 100.0
-"""Effective clicks that leave a relative error of 10 %: below, only small moves are made."""
+"""Effective clicks that leave a relative error of 10%: below, only small moves are made."""
 ENOUGH_QUERIES = 10.0
 """Queries that the traffic comes down to, below which a few of them decide what is learned."""
 NAME = "effective sample"

@@ -12,9 +12,9 @@ FEWEST_QUERIES = 10
 FEW_QUERIES = 30
 """Queries with clicks below which only small moves are made."""
 FEWEST_CLICKS = 100
-"""Clicks below which an estimate's error is 10 % of its value or more."""
+"""Clicks below which an estimate's error is 10% of its value or more."""
 CONFIDENCE = 0.90
-"""Of two-sided intervals, so that each end is a 95 % bound."""
+"""Of two-sided intervals, so that each end is a 95% bound."""
 MOSTLY_HIDDEN = {"exact": 0.75, "logged": 0.75}
 """Share of the candidate documents that may hardly ever be shown, by how exposure is known."""
 MOSTLY_HIDDEN_COUNTED = 0.25

@@ -21,7 +21,7 @@ from cltr.types import Booleans, Exposure, Floats, Lists, Rewards
 ENOUGH = 0.05
 """Propensity of a document that is compared, as a share of the largest in the log."""
 CONFIDENCE = 0.90
-"""Of two-sided intervals, so that each end is a 95 % bound."""
+"""Of two-sided intervals, so that each end is a 95% bound."""
 MOSTLY_FIXED = 0.5
 """Share of the interactions with queries that always got the same list, above which production
 counts as deterministic."""

@@ -62,7 +62,7 @@ class Split:
 
     @property
     def tested(self) -> float:
-        """Share for testing: a tenth by default, less where validation takes over 80 %.
+        """Share for testing: a tenth by default, less where validation takes over 80%.
 
         Example:
             >>> Split().tested, Split(share=0.9).tested, Split(test_share=0.3).tested

@@ -31,7 +31,7 @@ class PanelRow:
     mean_gain: float
     worst_seed: float
     runs_below: float
-    """Share of runs more than 1 % below production."""
+    """Share of runs more than 1% below production."""
     worst_case: float
     """Most that NDCG can fall whatever users find relevant, in NDCG: mean over seeds."""
     stayed: float

@@ -93,6 +93,6 @@ def test_bars_are_shown_where_one_asks_or_in_a_terminal(monkeypatch, capsys, imp
     cltr.ingest(impressions, out="log.h5")
     assert capsys.readouterr() == ("", "")
     cltr.ingest(impressions, out="again.h5", progress=True)
-    assert "100 %" in capsys.readouterr().err
+    assert "100%" in capsys.readouterr().err
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert wanted(None) and wanted(True) and not wanted(False)

@@ -152,7 +152,7 @@ def main() -> None:
     n, (short, long) = int(arguments.n), arguments.epochs
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "synthetic.h5"
-        write_data(data, round(arguments.queries / 0.6))  # of which 60 % are to train on
+        write_data(data, round(arguments.queries / 0.6))  # of which 60% are to train on
         panels = {
             "demo": curves("demo", interactions=n, epochs=short, seeds=arguments.seeds),
             f"synthetic, {arguments.queries:,} queries": curves(

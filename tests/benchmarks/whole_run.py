@@ -73,7 +73,7 @@ def lambdarank(data: Path) -> Callable[[], object]:
 def main() -> None:
     """Make the data, train, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--queries", type=int, default=31_500, help="60 % of them to train on")
+    parser.add_argument("--queries", type=int, default=31_500, help="60%% of them to train on")
     parser.add_argument("--interactions", type=float, default=1e7)
     parser.add_argument("--data", type=Path, help="keep the data here, and use it again")
     parser.add_argument("--skyline", action="store_true", help="also train on the labels")

@@ -32,7 +32,7 @@ class World:
     """Power of rank with which examination falls."""
     relevance: tuple[float, float] = (0.05, 0.6)
     late: float = 1.0
-    """Factor of clicks in the last 30 % of the log."""
+    """Factor of clicks in the last 30% of the log."""
     seed: int = 0
 
     def rows(self) -> Rows:

@@ -98,10 +98,10 @@ def users(top, median, total=1000, number=100):
 @pytest.mark.parametrize(
     ("noted", "level"),
     [
-        (users(top=60, median=1), "warning"),  # more than 1 %, and 60 times the median
+        (users(top=60, median=1), "warning"),  # more than 1%, and 60 times the median
         (users(top=60, median=2), "good"),
-        (users(top=9, median=0.1), "good"),  # less than 1 %
-        (users(top=101, median=10), "warning"),  # more than 10 %
+        (users(top=9, median=0.1), "good"),  # less than 1%
+        (users(top=101, median=10), "warning"),  # more than 10%
         (users(top=99, median=10), "good"),
         (users(top=1000, median=1000, number=1), "good"),  # there is only one
     ],

@@ -43,7 +43,7 @@ def test_no_clicks_are_fatal():
 
 def test_few_clicks_are_a_warning():
     assert findings(simulated(n=60))["clicks"].level == "warning"
-    assert FEW_CLICKS == 100  # 1 / sqrt(100) is an error of 10 %
+    assert FEW_CLICKS == 100  # 1 / sqrt(100) is an error of 10%
 
 
 def test_a_fixed_list_is_deterministic():

@@ -92,7 +92,7 @@ def test_determined_counts_clicks_below_the_reference_rank():
 
 @pytest.mark.parametrize("impressions", [30, 300])
 def test_errors_are_those_of_repeated_logs(impressions):
-    """Estimates lie within two standard errors of the truth in 95 % of logs."""
+    """Estimates lie within two standard errors of the truth in 95% of logs."""
     theta = np.array([1.0, 0.6, 0.4, 0.3, 0.1])
     rng = np.random.default_rng(5)
     away = []

@@ -48,7 +48,7 @@ def test_queries_that_came_once_say_nothing():
 
 @pytest.mark.parametrize(("other", "share"), [(5, 1.0), (40, 0.0)])
 def test_nearly_fixed_means_one_display_in_a_hundred(other, share):
-    """A query with 0.5 % other lists counts as deterministic, one with 4 % does not."""
+    """A query with 0.5% other lists counts as deterministic, one with 4% does not."""
     part = counted(*[(0, 1)] * (1000 - other), *[(1, 0)] * other)
     assert deterministic_share(part) == share
     assert NEARLY_FIXED == 0.98

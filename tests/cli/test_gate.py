@@ -22,7 +22,7 @@ def log(cltr, here):
 
 @pytest.fixture
 def scores(here):
-    """Good scores of all documents as a TREC run, and as a table with 2 % missing and strangers."""
+    """Good scores of all documents as a TREC run, and as a table with 2% missing and strangers."""
     data = small.dataset()
     good = 3.0 * data.relevance + 0.01 * np.arange(data.n_documents) / data.n_documents
     write_run(here / "good.trec", data.query_ids, data.document_ids, data.offsets, good)

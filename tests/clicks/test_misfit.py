@@ -107,17 +107,17 @@ def test_the_largest_of_the_sure_deviations_is_told_and_not_the_surest():
     """A small deviation on many clicks, however sure, does not hide a large one on few."""
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(2, 400))
-    surest = _Column(0.5 + noise[0], np.full(400, 100.0), 1.0, "0.5 % off on many clicks")
-    largest = _Column(0.4 + noise[1], np.full(400, 1.0), 1.0, "40 % off on few clicks")
+    surest = _Column(0.5 + noise[0], np.full(400, 100.0), 1.0, "0.5% off on many clicks")
+    largest = _Column(0.4 + noise[1], np.full(400, 1.0), 1.0, "40% off on few clicks")
     assert surest.sums.sum() / surest.error > largest.sums.sum() / largest.error
     verdict = _judge([surest, largest], draws=9999, seed=0)
-    assert verdict.finding == "40 % off on few clicks"
+    assert verdict.finding == "40% off on few clicks"
     assert verdict.rejected
     assert verdict.size == pytest.approx(0.4, abs=0.15)
     assert verdict.standard_error == pytest.approx(np.std(largest.sums) / np.sqrt(400))
-    assert str(verdict) == "40 % off on few clicks (this is not chance, p = 0.0001)"
+    assert str(verdict) == "40% off on few clicks (this is not chance, p = 0.0001)"
     unsure = replace(verdict, p_value=0.3)
-    assert str(unsure) == "40 % off on few clicks (p = 0.3)"
+    assert str(unsure) == "40% off on few clicks (p = 0.3)"
 
 
 def fitted(make=PositionBased, users=None, sizes=(20_000, 20_000), *, seed=0):

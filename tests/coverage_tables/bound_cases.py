@@ -58,7 +58,7 @@ def uneven(n: int) -> Draw:
 
 
 def rare_losses(n: int) -> Draw:
-    """0.5 % of the clusters lose everything; the others gain a little."""
+    """0.5% of the clusters lose everything; the others gain a little."""
 
     def draw(rng: np.random.Generator) -> Sample:
         lost = rng.random(n) < 0.005

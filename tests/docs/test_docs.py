@@ -50,7 +50,7 @@ def test_the_page_of_logs_names_every_problem():
     shown = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
     assert [row[0] for row in shown] == [f"`{name}`" for name in PROBLEMS]
     for (_, what, usual, others), problem in zip(shown, PROBLEMS.values(), strict=True):
-        many = f"; `refuse` if it is more than {problem.limit:.0%}".replace("%", " %")
+        many = f"; `refuse` if it is more than {problem.limit:.0%}"
         assert what == problem.what
         assert usual == f"`{problem.actions[0]}`{many if problem.limit < 1 else ''}"
         assert others == ", ".join(f"`{action}`" for action in problem.actions[1:])

@@ -31,7 +31,7 @@ def test_bounds_hold_for_users_who_are_alike():
         for who in (ALONE, Dependence("users", owners)):
             low = who.lower(terms, LIMITS, confidence=0.95, seed=seed)
             missed[who.kind] += low > 0
-    assert missed["users"] <= 16  # 5 % of 200 are 10; 17 or more would come in 3 % of trials
+    assert missed["users"] <= 16  # 5% of 200 are 10; 17 or more would come in 3% of trials
     assert missed["interactions"] > 40
 
 

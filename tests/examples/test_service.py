@@ -41,7 +41,7 @@ def post(address, path, value):
 
 @pytest.fixture
 def shop(tmp_path, monkeypatch):
-    """A run with a canary of 40 %, and its queries as requests."""
+    """A run with a canary of 40%, and its queries as requests."""
     monkeypatch.chdir(tmp_path)
     data = small.dataset()
     save_dataset(data, "data.h5")

@@ -270,7 +270,7 @@ def test_too_few_interactions_for_a_test_part(tmp_path):
 
 
 def test_days_are_too_coarse_for_a_test_part(tmp_path):
-    """95 % on one day, the rest on the next: these are for validation, as they were in 0.1.0."""
+    """95% on one day, the rest on the next: these are for validation, as they were in 0.1.0."""
     rows = [row | {"when": int(int(row["session"][1:]) >= 190)} for row in table()]
     path = write_jsonl(tmp_path / "log.jsonl", rows)
     report, log = ingest(path, split=Split(by="time"))

@@ -17,7 +17,7 @@ PAGES = DOCS / "defaults.md", DOCS / "defaults-tables.md"
 TABLE = DOCS / "defaults.csv"
 MARK = re.compile(r"(<!-- defaults (\S+) -->\n)(?:\n?(?:\|.*\n)+)?")
 MUCH = -0.02
-"""A loss of more than 2 % counts."""
+"""A loss of more than 2% counts."""
 Runs = Mapping[Cell, Pooled]
 
 
@@ -69,14 +69,14 @@ def _shares(pairs: Sequence[tuple[Pooled, Pooled]]) -> list[str]:
 
 
 def lower_share(own: np.ndarray, rival: np.ndarray, *, draws: int = 4000, seed: int = 0) -> float:
-    """Lower 90 % bound of the share of the rival's gain that is kept, by drawing pairs anew."""
+    """Lower 90% bound of the share of the rival's gain that is kept, by drawing pairs anew."""
     rng = np.random.default_rng(seed)
     chosen = rng.integers(len(own), size=(draws, len(own)))
     return float(np.quantile(own[chosen].sum(1) / rival[chosen].sum(1), 0.1))
 
 
 HEAD = ["users", "click model", "data", "N", "seeds", "mean gain", "worst seed"]
-HEAD += ["seeds below -2 %", "share of DR's gain", "runs that stayed"]
+HEAD += ["seeds below -2%", "share of DR's gain", "runs that stayed"]
 
 
 def _users_by_set(runs: Runs) -> list[list[str]]:

@@ -134,7 +134,7 @@ def summary(shops: list[Sold]) -> str:
     return (
         f"{len(shops)} shops: {counts}; stayed {len(shops) - len(learned)}; the interval "
         f"covers the truth in {covered} of {len(learned)}; worse but presented as a gain: {worse}; "
-        f"mean true gain {gains.mean():+.1%} of production, worst {gains.min():+.1%}, below -2 %: "
+        f"mean true gain {gains.mean():+.1%} of production, worst {gains.min():+.1%}, below -2%: "
         f"{int((gains < -0.02).sum())}"
     )
 

@@ -15,7 +15,7 @@ Some logs support no interval. :func:`cluster_interval` says so if it is given l
 :func:`few_clicks` tells it from propensities; the result is then
 :meth:`MeanInterval.without_interval`, with the reason.
 
-A one-sided bound at confidence 0.95 is wrong in at most 5 % of all logs. A two-sided interval
+A one-sided bound at confidence 0.95 is wrong in at most 5% of all logs. A two-sided interval
 spends half of that on each side.
 """
 

@@ -22,17 +22,17 @@ FEW_EFFECTIVE_CLUSTERS = 40
 """Below this effective number of clusters, the t interval is not used.
 
 Measured with normal cluster means and 209 patterns of traffic over 20 to 1000 clusters: nominal
-95 % t intervals covered the truth in at least 93.6 % of 10,000 logs with 40 effective clusters or
-more, but only in 92.6 % with 30 to 40, 90.0 % with 10 to 20 and 76.4 % with less than 5. The wild
-cluster bootstrap covered about 95 % throughout.
+95% t intervals covered the truth in at least 93.6% of 10,000 logs with 40 effective clusters or
+more, but only in 92.6% with 30 to 40, 90.0% with 10 to 20 and 76.4% with less than 5. The wild
+cluster bootstrap covered about 95% throughout.
 """
 DOMINANT_SHARE = 0.2
 """A cluster with a larger share of the traffic than this dominates.
 
-Measured with one large among 20 to 1000 clusters and 10,000 logs: nominal 95 % intervals with the
-linearised error covered at least 94.2 % at a share of 0.1, 92.6 % at 0.2, 89.2 % at 0.3, 45.6 % at
-0.5 and 0.7 % at 0.9. With the leave-one-out error of :func:`cluster_error` it was 94.3 % at 0.2
-and 90.5 % at 0.9. Even a valid interval then depends on one query; say so.
+Measured with one large among 20 to 1000 clusters and 10,000 logs: nominal 95% intervals with the
+linearised error covered at least 94.2% at a share of 0.1, 92.6% at 0.2, 89.2% at 0.3, 45.6% at
+0.5 and 0.7% at 0.9. With the leave-one-out error of :func:`cluster_error` it was 94.3% at 0.2
+and 90.5% at 0.9. Even a valid interval then depends on one query; say so.
 """
 
 
@@ -220,7 +220,7 @@ def t_interval(totals: ClusterTotals, *, confidence: float, target: Target) -> M
 
     **Valid approximately** if the clusters are independent, many and of similar size, and none of
     them has a rare, large loss. **Not valid** with few effective clusters: use ``wild_interval``.
-    **Not valid** with rare large losses, whatever the number of clusters: if 0.5 % of 150 clusters
+    **Not valid** with rare large losses, whatever the number of clusters: if 0.5% of 150 clusters
     lose everything, the lower end is too high in half of the logs. Use ``cluster_betting_lower``
     there.
 

@@ -26,11 +26,11 @@ from cltr.evaluation.bounds.interval import Limits, MeanInterval
 from cltr.types import Floats
 
 FEWEST_CLICKS = 20.0
-"""Measured on simulated logs with 200 queries: nominal 95 % intervals of a difference by IPS
-contained the truth in 94.9 % of 2,089 logs with 20 equal clicks or more, in 93.6 % of 1,284 with 10
-to 20 and of 2,611 with fewer, and in 88.6 % of 1,000 with less than 1."""
+"""Measured on simulated logs with 200 queries: nominal 95% intervals of a difference by IPS
+contained the truth in 94.9% of 2,089 logs with 20 equal clicks or more, in 93.6% of 1,284 with 10
+to 20 and of 2,611 with fewer, and in 88.6% of 1,000 with less than 1."""
 FARTHEST = 3.0
-"""Measured where 0.5 % of 150 queries lose everything: it is 7 in logs without such a query, which
+"""Measured where 0.5% of 150 queries lose everything: it is 7 in logs without such a query, which
 the interval would miss, and 1 in logs with one. With 5 ordinary queries it is 2."""
 
 

@@ -64,7 +64,7 @@ def wild_interval(
     """Interval by the studentised wild cluster bootstrap with Webb's weights, null imposed.
 
     It need not be symmetric. An end is infinite if no mean within 4096 linearised standard errors
-    is rejected; with one cluster, or at 95 % with two, both ends are. If all clusters have the
+    is rejected; with one cluster, or at 95% with two, both ends are. If all clusters have the
     same mean, the interval is a point. It takes 2 to 3 s for 100,000 clusters.
 
     **Valid approximately** if the clusters are independent and their errors roughly symmetric;

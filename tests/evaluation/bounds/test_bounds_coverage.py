@@ -22,7 +22,7 @@ def most_misses(samples, level=0.05):
 
 
 def test_betting_holds_where_t_fails_rare_large_losses():
-    """0.5 % of 150 terms lose everything: t misses about half of the time (theory section 13)."""
+    """0.5% of 150 terms lose everything: t misses about half of the time (theory section 13)."""
     rng, by_t, by_betting = np.random.default_rng(0), 0, 0
     mean = 0.995 * 0.51
     for seed in range(300):
