@@ -16,6 +16,7 @@ from cltr.evaluation.gain_bounds import estimated_gain, gain_upper
 from cltr.evaluation.off_policy import off_policy_values
 from cltr.evaluation.part import Fold, Weights
 from cltr.experiment.components import Components, build
+from cltr.experiment.config import AUTO
 from cltr.experiment.experiment import Clicks, Experiment
 from cltr.experiment.outcome import Outcome
 from cltr.experiment.run_log import cut_clicks
@@ -40,9 +41,13 @@ def gains_by_model(
     """
     experiment.progress.stage("other click models")
     reported = outcome.rewards.get("test", outcome.rewards["valid"])
+    own = experiment.components.click_model
     models = list(_fitted(experiment, cut_clicks(clicks, experiment.config.top_k)))
+    others = [model for model in models if model is not own]
+    under = [(own, reported)] if own in models else []
+    under += _rewards_under(others, experiment, reported, clicks)
     found = []
-    for click_model, rewards in _rewards_under(models, experiment, reported, clicks):
+    for click_model, rewards in sorted(under, key=lambda one: models.index(one[0])):
         values = off_policy_values(
             outcome.served[reported.split],
             rewards,
@@ -122,7 +127,15 @@ def candidate_gains_by_model(
 
 
 def _fitted(experiment: Experiment, clicks: Clicks) -> Iterator[ClickModel]:
+    """Affine click models whose fit to the training clicks has converged.
+
+    The run's own is one of them, and not fitted again, if it was chosen by such fits.
+    """
+    own, chosen = experiment.components.click_model, experiment.config.click_model.name == AUTO
     for kind in AFFINE:
+        if chosen and type(own) is kind and own.fitted is not None:
+            yield own
+            continue
         model = kind()
         try:
             parameters = model.fit(clicks["train"], experiment.logging["train"].dataset)

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from cltr.clicks import affine_fit
 from cltr.clicks.models import PositionBased, TrustBias
 from cltr.errors import UnsupportedError
 from cltr.experiment.components import compose
 from cltr.experiment.experiment import Experiment
-from cltr.experiment.other_models import _rewards_under
+from cltr.experiment.other_models import _rewards_under, gains_by_model
+from cltr.experiment.precautions import fit_click_model
 from cltr.types import Exposure
 from tests import small
 
@@ -76,6 +78,36 @@ def test_only_rewards_that_say_so_are_fitted_at_the_same_time(in_threads, monkey
         torch.set_num_threads(before)
     assert len(callers) == 2
     assert len(set(callers)) == (2 if in_threads else 1)
+
+
+def test_a_chosen_click_model_is_not_fitted_again(monkeypatch):
+    """The gains are those of fitting it again, to the bit."""
+    config = small.config(
+        reward={"name": "dr", "epochs": 3},
+        click_model={"name": "auto"},
+        users={"name": "trust-bias"},
+        interactions=20_000,
+    )
+    run = Experiment.simulated(config, dataset=small.dataset())
+    clicks = run.simulate()
+    run, choice = fit_click_model(run, clicks)
+    assert choice is not None
+    assert choice.model is not None
+    outcome = run.run(clicks)
+    fits, fit = [], affine_fit.fit_cells
+
+    def counted(*given):
+        fits.append(given)
+        return fit(*given)
+
+    monkeypatch.setattr(affine_fit, "fit_cells", counted)
+    found = gains_by_model(run, outcome, clicks)
+    assert len(fits) == 1
+    monkeypatch.setattr("cltr.experiment.other_models.AUTO", "nothing")
+    again = gains_by_model(run, outcome, clicks)
+    assert len(fits) == 3
+    assert [one["click_model"] for one in found] == ["pbm, fitted", "trust-bias, fitted"]
+    assert found == again
 
 
 def test_production_keeps_its_answers_when_choices_change():
