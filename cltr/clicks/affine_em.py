@@ -105,22 +105,21 @@ class Climber:
 
     def integrate(self, options: FitOptions) -> Summit:
         """A distribution of relevance, and a relevance for documents with many impressions."""
-        from cltr.kernels import affine_cells, affine_steps
+        from cltr.kernels import affine_cells, affine_levels, affine_tiles
 
         heavy = self.shown >= HEAVY
-        light = self.counts.only(~heavy)
-        heavy_arrays = self._compact(heavy)
-        shown = self.shown[heavy]
+        tiles, shown = self.counts.tiles(heavy), self.shown[heavy]
         strata, levels = self._strata(~heavy & (self.shown > 0)), levels_of_relevance()
-        light_arrays, times, strata = light.grouped(strata)
+        groups = self.counts.only(~heavy).grouped(strata)
         rounds = 0 if self.fixed else 1 if heavy.any() else ROUNDS
 
         def passes(state: State) -> tuple[Floats, Floats, Floats, Floats, float]:
             above, share, weights, relevance = state
             clicks, skips = _probabilities(above, share, levels)
-            logs = _logs(clicks), _logs(skips), _logs(_normalised(weights))
-            sums, documents, value = affine_steps.integrate(*light_arrays, times, strata, *logs)
-            hits, own, more = affine_steps.expect(*heavy_arrays, above, above * share, relevance)
+            priors = np.maximum(_normalised(weights), TINY)
+            logs = _logs(clicks), _logs(skips)
+            sums, documents, value = affine_levels.integrate(*groups, *logs, priors)
+            hits, own, more = affine_tiles.expect(*tiles, above, above * share, relevance)
             return sums, documents, hits, own, value + more
 
         def step(state: State) -> tuple[State, float]:

@@ -1,7 +1,7 @@
 """Impressions and clicks of documents by cell: a rank, or whatever else a click depends on."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from cltr.errors import DataError
 from cltr.types import Booleans, ClickStatistics, Floats, Integers, Lists
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 DENSE = 8
 """Keys there may be for each that came, for counting in an array of all of them."""
 
@@ -112,45 +111,55 @@ class CellCounts:
         """As compiled steps take them: starts, cells, impressions, clicks."""
         return self.starts, self.cells, self.impressions, self.clicks
 
-    def grouped(
-        self, strata: Integers
-    ) -> tuple[tuple[Integers, Integers, Floats, Floats], Floats, Integers]:
-        """Documents with the same entries and stratum once: arrays, how many each, its stratum.
+    def grouped(self, strata: Integers) -> "Groups":
+        """Documents with the same entries and stratum once; those without entries are left out.
 
         On a log where most documents were shown a few times, few are different.
 
         Example:
             >>> keys = np.array([0, 2, 4, 7])  # documents 0, 1 and 2 in cell 0, document 3 in 1
             >>> counts = CellCounts(keys, np.ones(4), np.zeros(4), 2, np.array([0, 4]))
-            >>> arrays, times, strata = counts.grouped(np.zeros(4, int))
-            >>> dict(zip(arrays[1].tolist(), times.tolist()))
-            {0: 3.0, 1: 1.0}
+            >>> found = counts.grouped(np.zeros(4, int))
+            >>> found.times, found.of_kinds[0][found.kinds]
+            (array([3., 1.]), array([0, 1]))
         """
-        starts, cells, shown, clicked = arrays = self.arrays
-        lengths = np.diff(starts)
-        used = np.flatnonzero(lengths)
-        everybody = arrays, np.ones(len(strata)), strata
-        if not len(used):
-            return everybody
-        hashes = _hashes(arrays, used, strata)
-        rising = np.argsort(hashes, kind="stable")
-        order = used[rising]
-        new = np.ones(len(order), bool)
-        new[1:] = np.diff(hashes[rising]) != 0
-        firsts, groups = order[new], np.cumsum(new) - 1
-        if 2 * len(firsts) > len(used):
-            return everybody
-        # Every entry beside that of the first of its group: a hash alone proves nothing.
-        model = firsts[groups]
-        mine, its = _entries(starts, order), _entries(starts, model, lengths[order])
-        columns = (cells, shown, clicked)
-        same = (lengths[order] == lengths[model]).all() and (strata[order] == strata[model]).all()
-        if not same or any((column[mine] != column[its]).any() for column in columns):
-            return everybody
-        rows = _entries(starts, firsts)
-        begin = np.concatenate([[0], np.cumsum(lengths[firsts])])
-        kept = (begin, cells[rows], shown[rows], clicked[rows])
-        return kept, np.bincount(groups).astype(np.float64), strata[firsts]
+        from cltr.kernels import grouping
+
+        starts, *entries = self.arrays
+        kinds, examples = grouping.kinds_of(*entries)
+        cells, shown, clicked = (column[examples] for column in entries)
+        used = np.flatnonzero(np.diff(starts))
+        begins = np.append(starts[used], starts[-1])
+        firsts, times = grouping.alike(begins, kinds, strata[used])
+        rows = Lists(begins[firsts], np.diff(begins)[firsts]).members
+        offsets = np.concatenate([[0], np.cumsum(np.diff(begins)[firsts])])
+        return Groups(offsets, kinds[rows], (cells, shown, clicked), times, strata[used[firsts]])
+
+    def tiles(self, documents: Booleans) -> "Tiles":
+        """The entries of some documents, ``[docs]``, as if there were no others.
+
+        Example:
+            >>> keys = np.array([0, 3, 5])  # document 0 in cell 0, documents 1 and 2 in cell 1
+            >>> counts = CellCounts(keys, np.full(3, 9.0), np.arange(3.0), 2, np.array([0, 3]))
+            >>> found = counts.tiles(np.array([True, False, True]))
+            >>> found.cells, found.clicked[:, :2]
+            (array([0, 1]), array([[0., 0.],
+                   [0., 2.]]))
+        """
+        from cltr.kernels.lanes import LANES
+
+        kept = documents[self.documents]
+        document = (np.cumsum(documents) - 1)[self.documents[kept]]
+        n_rows = -(-int(documents.sum()) // LANES)
+        keys = document // LANES * self.n_cells + self.cells[kept]
+        used = np.zeros(n_rows * self.n_cells, bool)
+        used[keys] = True
+        tiles, place = np.flatnonzero(used), (np.cumsum(used) - 1)[keys]
+        clicked, skipped = np.zeros((2, len(tiles), LANES))
+        clicked[place, document % LANES] = self.clicks[kept]
+        skipped[place, document % LANES] = (self.impressions - self.clicks)[kept]
+        starts = np.searchsorted(tiles, np.arange(n_rows + 1) * self.n_cells)
+        return Tiles(starts.astype(np.int64), tiles % self.n_cells, skipped, clicked)
 
     def only(self, documents: Booleans) -> "CellCounts":
         """The entries of some documents, ``[docs]``; the others have none."""
@@ -181,27 +190,32 @@ class CellCounts:
         return tuple(int(cell) + 1 for cell in np.flatnonzero((shown > 0) & ~reached))
 
 
-def _entries(starts: Integers, documents: Integers, lengths: Integers | None = None) -> Integers:
-    """Places of all entries of some documents, document by document."""
-    wanted = np.diff(starts)[documents] if lengths is None else lengths
-    rows = Lists(starts[documents], wanted).members
-    inside: Integers = np.minimum(rows, starts[-1] - 1)
-    return inside
+class Groups(NamedTuple):
+    """Documents that are alike, once; and their entries that are alike."""
+
+    starts: Integers
+    """Where each group's entries begin, and the end, ``[groups + 1]``."""
+    kinds: NDArray[np.int32]
+    """Of entries; those of one kind have the same cell, impressions and clicks."""
+    of_kinds: tuple[Integers, Floats, Floats]
+    """Cell, impressions and clicks of each kind."""
+    times: Floats
+    """Documents of each group."""
+    strata: Integers
+    """Of groups."""
 
 
-def _hashes(
-    arrays: tuple[Integers, Integers, Floats, Floats], documents: Integers, strata: Integers
-) -> NDArray[np.uint64]:
-    """A number of each document, the same for the same entries and stratum."""
-    starts, cells, shown, clicked = arrays
-    rows, lengths = _entries(starts, documents), np.diff(starts)[documents]
-    mixed = cells[rows].astype(np.uint64) * _MIX
-    for column in (shown[rows], clicked[rows]):
-        mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX + column.view(np.uint64)
-    mixed = (mixed ^ (mixed >> np.uint64(32))) * _MIX
-    sums = np.add.reduceat(mixed, np.cumsum(lengths) - lengths)
-    hashes: NDArray[np.uint64] = (sums ^ (sums >> np.uint64(31))) * _MIX
-    return hashes + strata[documents].astype(np.uint64)
+class Tiles(NamedTuple):
+    """What each eight documents (:data:`cltr.kernels.lanes.LANES`) did in one cell."""
+
+    starts: Integers
+    """Where the tiles of each eight documents begin, and the end."""
+    cells: Integers
+    """Of tiles."""
+    skipped: Floats
+    """Impressions without a click, ``[tiles, LANES]``."""
+    clicked: Floats
+    """``[tiles, LANES]``"""
 
 
 def _collect(

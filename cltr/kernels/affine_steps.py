@@ -15,12 +15,9 @@ import numpy as np
 from numba import njit, prange
 
 from cltr.kernels import compiling  # noqa: F401 - says so when it compiles
-from cltr.kernels.lanes import LANES, all_lanes, lanes_at, multiply_add, put_lanes
 
 BLOCKS = 64
 """Into how many parts the documents are cut; more than any number of cores."""
-NEGLIGIBLE = -37.0
-"""Logarithm of a share that leaves no trace beside 1 in a sum of doubles."""
 _JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
@@ -74,86 +71,6 @@ def expect(starts, cells, shown, clicked, relevant, irrelevant, relevance):
                 sums[block, 2, j] += clicked[i] - good
             hits[d] = total
     return hits, sums.sum(0), values.sum()
-
-
-@njit(parallel=True, **_JIT)
-def integrate(starts, cells, shown, clicked, times, strata, log_click, log_skip, log_weights):
-    """The E-step where each document's relevance is one of a few levels.
-
-    ``times`` says how many documents have the same entries, ``strata`` to which stratum they
-    belong, ``[docs]`` each; ``log_click`` and ``log_skip`` are log-probabilities by cell and level,
-    ``[cells, levels]``, ``log_weights`` those of the levels, ``[strata, levels]``; all finite.
-
-    Returns:
-        Expected clicks and impressions, ``[2, cells, levels]``; expected documents,
-        ``[strata, levels]``; and the log-likelihood, with the levels summed over.
-    """
-    n = len(starts) - 1
-    n_cells, n_levels = log_click.shape
-    log_clicks, log_skips = _in_rows(log_click), _in_rows(log_skip)
-    log_priors = _in_rows(log_weights)
-    n_rows = log_priors.shape[1]
-    sums = np.zeros((BLOCKS, 2, n_cells, n_rows, LANES))
-    documents = np.zeros((BLOCKS, len(log_weights), n_levels))
-    values = np.zeros(BLOCKS)
-    for block in prange(BLOCKS):
-        rows = np.zeros((n_rows, LANES))
-        share = rows.reshape(-1)
-        for d in range(block * n // BLOCKS, (block + 1) * n // BLOCKS):
-            if starts[d] == starts[d + 1]:
-                continue
-            stratum, entries = strata[d], range(starts[d], starts[d + 1])
-            for row in range(n_rows):
-                logs = lanes_at(log_priors, (stratum, row))
-                for i in entries:
-                    clicks = all_lanes(clicked[i])
-                    skips = all_lanes(shown[i] - clicked[i])
-                    skipped = skips * lanes_at(log_skips, (cells[i], row))
-                    more = multiply_add(clicks, lanes_at(log_clicks, (cells[i], row)), skipped)
-                    logs = logs + more
-                put_lanes(rows, (row,), logs)
-            share[n_levels:] = 0.0
-            highest, total, first, last = _shares(share[:n_levels])
-            values[block] += times[d] * (highest + math.log(total))
-            for level in range(first, last):
-                share[level] *= times[d] / total
-                documents[block, stratum, level] += share[level]
-            for i in entries:
-                clicks, impressions = all_lanes(clicked[i]), all_lanes(shown[i])
-                for row in range(first // LANES, (last - 1) // LANES + 1):
-                    at, part = (block, 0, cells[i], row), lanes_at(rows, (row,))
-                    put_lanes(sums, at, multiply_add(clicks, part, lanes_at(sums, at)))
-                    at = (block, 1, cells[i], row)
-                    put_lanes(sums, at, multiply_add(impressions, part, lanes_at(sums, at)))
-    flat = sums.sum(0).reshape((2, n_cells, n_rows * LANES))
-    return flat[:, :, :n_levels].copy(), documents.sum(0), values.sum()
-
-
-@njit(**_JIT)
-def _in_rows(table):
-    """The same numbers in rows of LANES, filled up with 0, ``[cells, rows, LANES]``."""
-    n_cells, n = table.shape
-    rows = np.zeros((n_cells, (n + LANES - 1) // LANES * LANES))
-    rows[:, :n] = table
-    return rows.reshape((n_cells, -1, LANES))
-
-
-@njit(**_JIT)
-def _shares(logs):
-    """Replace logarithms by shares of the highest; the highest, their sum, where they are not 0."""
-    highest = logs[0]
-    for log in logs:
-        highest = max(highest, log)
-    total = 0.0
-    first, last = len(logs), 0  # levels that matter lie between these
-    for level in range(len(logs)):
-        below = logs[level] - highest
-        logs[level] = 0.0
-        if below > NEGLIGIBLE:
-            logs[level] = math.exp(below)
-            total += logs[level]
-            first, last = min(first, level), level + 1
-    return highest, total, first, last
 
 
 @njit(**_JIT)

@@ -2,9 +2,9 @@
 
 Numba makes vector code of long loops only, and takes a loop over eight lanes apart into eight
 numbers one by one. So kernels that walk along a list with eight nodes at a time say it themselves:
-``lanes_at`` reads a row of eight numbers, ``put_lanes`` writes one, ``+``, ``-`` and ``*`` work on
-rows, and ``multiply_add(a, b, c)`` is a * b + c, rounded once where the processor can. Each lane is
-computed as a loop over the lanes would do it, so results are the same to the bit.
+``lanes_at`` reads a row of eight numbers, ``put_lanes`` writes one, ``+``, ``-``, ``*`` and ``/``
+work on rows, and ``multiply_add(a, b, c)`` is a * b + c, rounded once where the processor can. Each
+lane is computed as a loop over the lanes would do it, so results are the same to the bit.
 """
 # mypy: ignore-errors
 
@@ -114,7 +114,7 @@ def where_above(typing, row, bound, yes, no):
 
 
 def _of_two_rows(operation, instruction):
-    """Let two rows be added, subtracted or multiplied."""
+    """Let two rows be added, subtracted, multiplied or divided."""
 
     @intrinsic
     def combine(typing, a, b):
@@ -133,3 +133,4 @@ def _of_two_rows(operation, instruction):
 _of_two_rows(operator.add, "fadd")
 _of_two_rows(operator.sub, "fsub")
 _of_two_rows(operator.mul, "fmul")
+_of_two_rows(operator.truediv, "fdiv")

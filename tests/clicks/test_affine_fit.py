@@ -20,7 +20,7 @@ from cltr.clicks.models import PositionBased, TrustBias
 from cltr.clicks.relevance import RelevanceTable, Spread, rescale_relevance, times_log
 from cltr.clicks.simulation import simulate_statistics
 from cltr.errors import DataError, OptionError
-from cltr.kernels import affine_steps
+from cltr.kernels import affine_levels, affine_steps, affine_tiles
 from cltr.types import Affine, ClickStatistics, Dataset
 
 OPTIONS = FitOptions(tolerance=1e-12, iterations=5000)
@@ -189,9 +189,9 @@ def test_what_is_expected_of_each_level_is_bayes_by_numpy(seed, start):
     strata = rng.integers(0, 2, size=len(statistics.impressions))
     weights = rng.dirichlet(np.ones(len(levels)), size=2)
     p = start.examination[:, None] * levels + start.trust[:, None]
-    logs = [np.log(np.maximum(values, affine_em.TINY)) for values in (p, 1 - p, weights)]
-    arrays, once = counts_of(statistics).arrays, np.ones(len(strata))
-    sums, documents, value = affine_steps.integrate(*arrays, once, strata, *logs)
+    logs = [np.log(np.maximum(values, affine_em.TINY)) for values in (p, 1 - p)]
+    groups = counts_of(statistics).grouped(strata)
+    sums, documents, value = affine_levels.integrate(*groups, *logs, weights)
     clicks, skips = statistics.clicks, statistics.impressions - statistics.clicks
     likelihood = (p ** clicks[..., None] * (1 - p) ** skips[..., None]).prod(1)  # 0 ** 0 is 1
     joint = likelihood * weights[strata]
@@ -202,6 +202,44 @@ def test_what_is_expected_of_each_level_is_bayes_by_numpy(seed, start):
     by_stratum = [share[strata[seen] == one].sum(0) for one in (0, 1)]
     np.testing.assert_allclose(documents, by_stratum, atol=1e-10)
     assert value == pytest.approx(np.log(joint[seen].sum(1)).sum(), abs=1e-10)
+
+
+@pytest.mark.parametrize("start", [TrustBias().start(3), PositionBased().start(3)])
+@pytest.mark.parametrize("n", [1, 8, 21])
+def test_eight_documents_together_are_expected_what_each_is_alone(n, start):
+    """Some documents never shown in a cell, never or always clicked, and surely (ir)relevant."""
+    statistics = few_impressions(n, n=2 * n)
+    counts, some = counts_of(statistics), np.arange(2 * n) % 2 == 0
+    relevance = np.random.default_rng(n).random(n)
+    relevance[1:8:3], relevance[2:8:3] = 0.0, 1.0
+    clicks, shown = statistics.clicks[some], statistics.impressions[some]
+    values = start.examination + start.trust, start.trust, relevance
+    hits, sums, value = affine_tiles.expect(*counts.tiles(some), *values)
+    compact = ClickStatistics(shown, clicks, np.array([99]), np.array([0, n]))
+    expected = affine_steps.expect(*counts_of(compact).arrays, *values)
+    np.testing.assert_allclose(hits, expected[0], atol=1e-12)
+    np.testing.assert_allclose(sums, expected[1], atol=1e-12)
+    assert value == pytest.approx(expected[2], rel=1e-13)
+
+
+@pytest.mark.parametrize("rare", [1e-2, 1e-9, affine_em.TINY])
+def test_clicks_that_hardly_can_be_are_no_trouble(rare):
+    """Below the smallest double the shares of levels are still those of their logarithms."""
+    clicks = np.array([[150, 3], [0, 5], [90, 60]])
+    shown = clicks + np.array([[0, 150], [9, 9], [60, 7]])
+    statistics = ClickStatistics(shown, clicks, np.array([999]), np.array([0, 3]))
+    levels = levels_of_relevance()
+    p = rare * (1 + levels[None, :] * np.array([[1.0], [2.0]]))
+    weights, strata = np.full((1, len(levels)), 1 / len(levels)), np.zeros(3, int)
+    groups = counts_of(statistics).grouped(strata)
+    sums, documents, value = affine_levels.integrate(*groups, np.log(p), np.log1p(-p), weights)
+    logs = clicks @ np.log(p) + (shown - clicks) @ np.log1p(-p) + np.log(weights[0])
+    highest = logs.max(1, keepdims=True)
+    share = np.exp(logs - highest)
+    total = share.sum(1, keepdims=True)
+    np.testing.assert_allclose(documents[0], (share / total).sum(0), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(sums[0], clicks.T @ (share / total), rtol=1e-9, atol=1e-10)
+    assert value == pytest.approx((highest + np.log(total)).sum(), rel=1e-13)
 
 
 @pytest.mark.parametrize("seed", range(4))

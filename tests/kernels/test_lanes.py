@@ -16,15 +16,17 @@ def compute(rows, number, out):
     put_lanes(out, (3,), multiply_add(a, b, c))
     put_lanes(out, (4,), all_lanes(number))
     put_lanes(out, (5,), where_above(a, b, c, all_lanes(number)))
+    put_lanes(out, (6,), a / b)
 
 
 @pytest.mark.parametrize("sliced", [False, True])
 def test_each_lane_is_computed_as_a_number_alone(sliced):
     rows = np.random.default_rng(0).normal(size=(5, 4, LANES))
     rows = rows[1:4, ::2] if sliced else rows[:3, :2]
-    out = np.zeros((7, LANES))
+    out = np.zeros((8, LANES))
     compute(rows, 0.3, out)
     a, b, c = rows[0, 1], rows[1, 1], rows[2, 0]
     np.testing.assert_array_equal(out[:3], [a + b, a - b, a * b])
     np.testing.assert_allclose(out[3], a * b + c, atol=1e-15)
-    np.testing.assert_array_equal(out[4:], [np.full(LANES, 0.3), np.where(a > b, c, 0.3), 0 * a])
+    np.testing.assert_array_equal(out[4:6], [np.full(LANES, 0.3), np.where(a > b, c, 0.3)])
+    np.testing.assert_array_equal(out[6:], [a / b, 0 * a])
