@@ -13,7 +13,6 @@ from cltr.clicks.relevance import (
     RelevanceModel,
     RelevanceTable,
     Spread,
-    times_log,
 )
 from cltr.types import Affine, Booleans, Floats, Integers
 
@@ -206,15 +205,12 @@ class Climber:
         return strata
 
     def _penalty(self, above: Floats, share: Floats) -> float:
-        """As :meth:`RelevanceTable.penalty` of both kinds of clicks, in one go."""
+        """What is added to the log-likelihood for the priors of the cells."""
+        from cltr.kernels import affine_cells
+
         if self.smoothing == 0.0:
             return 0.0
-        priors, values = self._priors[:2], np.stack([above, above * share])
-        rewarded = times_log(
-            np.stack([priors, 1.0 - priors]), np.stack([values, 1.0 - values])
-        ).sum(0)
-        upper, lower = self.smoothing * rewarded.sum(-1)
-        return float(upper) + float(lower)
+        return float(affine_cells.penalty(above, share, self._priors, self.smoothing))
 
     @cached_property
     def _priors(self) -> Floats:

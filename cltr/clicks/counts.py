@@ -47,9 +47,10 @@ class CellCounts:
         cls, keys: Integers, clicked: np.ndarray, n_cells: int, *, offsets: Integers
     ) -> "CellCounts":
         """Count impressions one by one: the key of each, and whether it was clicked."""
-        n_keys = int(offsets[-1]) * n_cells
-        known, (impressions, clicks) = _collect(keys, n_keys, np.ones(len(keys)), clicked)
-        return cls(known, impressions, clicks, n_cells, offsets)
+        from cltr.kernels import grouping
+
+        known, shown, hits = grouping.count_keys(keys, clicked, n_cells, int(offsets[-1]))
+        return cls(known, shown, hits, n_cells, offsets)
 
     @classmethod
     def of_statistics(cls, statistics: ClickStatistics) -> "CellCounts":
@@ -131,8 +132,11 @@ class CellCounts:
         used = np.flatnonzero(np.diff(starts))
         begins = np.append(starts[used], starts[-1])
         firsts, times = grouping.alike(begins, kinds, strata[used])
-        rows = Lists(begins[firsts], np.diff(begins)[firsts]).members
-        offsets = np.concatenate([[0], np.cumsum(np.diff(begins)[firsts])])
+        lengths = np.diff(begins)[firsts]
+        order = np.argsort(lengths.astype(np.uint16), kind="stable")  # processors guess loops then
+        firsts, times, lengths = firsts[order], times[order], lengths[order]
+        rows = Lists(begins[firsts], lengths).members
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
         return Groups(offsets, kinds[rows], (cells, shown, clicked), times, strata[used[firsts]])
 
     def tiles(self, documents: Booleans) -> "Tiles":
@@ -179,9 +183,9 @@ class CellCounts:
             >>> CellCounts.of_keys(keys, keys > 9, 3, offsets=np.array([0, 2])).unconnected()
             (3,)
         """
-        same = self.documents[1:] == self.documents[:-1]
-        linked = np.eye(self.n_cells, dtype=bool)
-        linked[self.cells[:-1][same], self.cells[1:][same]] = True
+        from cltr.kernels import grouping
+
+        linked = grouping.linked_cells(self.keys, self.n_cells) | np.eye(self.n_cells, dtype=bool)
         linked |= linked.T
         shown = self.by_cell(self.impressions)
         reached = np.arange(self.n_cells) == shown.argmax()

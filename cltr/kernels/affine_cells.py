@@ -1,5 +1,7 @@
 """The M-step of examination and trust, compiled: a few cells, updated thousands of times."""
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -45,6 +47,22 @@ def _mean(successes, trials, prior, smoothing):
     total = trials + smoothing
     value = (successes + smoothing * prior) / total if total > 0.0 else prior
     return min(max(value, 0.0), 1.0)
+
+
+@njit(**_JIT)
+def penalty(above, share, priors, smoothing):
+    """What the priors of clicks on relevant and on irrelevant documents add to the objective."""
+    total = 0.0
+    for j in range(len(above)):
+        total += _reward(priors[0, j], above[j]) + _reward(priors[1, j], above[j] * share[j])
+    return smoothing * total
+
+
+@njit(**_JIT)
+def _reward(prior, value):
+    """As :meth:`cltr.clicks.relevance.RelevanceTable.penalty`: nothing for what has no prior."""
+    reward = prior * math.log(value) if prior > 0.0 else 0.0
+    return reward + ((1.0 - prior) * math.log(1.0 - value) if prior < 1.0 else 0.0)
 
 
 @njit(**_JIT)

@@ -63,8 +63,9 @@ def integrate(starts, kinds, of_kinds, times, strata, log_click, log_skip, weigh
     for part in prange(parts):
         by_kind, share = np.zeros(logs.shape), np.empty((ROWS, LANES))
         product = 1.0
-        for d in range(part * n // parts, (part + 1) * n // parts):
+        for d in range(part, n, parts):
             first, last, stratum = starts[d], starts[d + 1], strata[d]
+            at = part, stratum
             total, scale = _multiply(kinds, first, last, factors, priors, stratum, share), 0.0
             if total < SMALL:
                 total, scale = _by_logarithms(kinds[first:last], logs, log_priors[stratum], share)
@@ -75,7 +76,7 @@ def integrate(starts, kinds, of_kinds, times, strata, log_click, log_skip, weigh
                 if product < 1e-100:
                     values[part] += math.log(product)
                     product = 1.0
-            _collect(kinds, first, last, share, total, times[d], documents[part, stratum], by_kind)
+            _collect(kinds, first, last, share, total, times[d], documents, at, by_kind)
         values[part] += math.log(product)
         _by_cell(cells, shown, clicked, by_kind, sums[part])
     flat = sums.sum(0).reshape((2, n_cells, ROWS * LANES))
@@ -106,7 +107,7 @@ def _of_kinds(cells, shown, clicked, log_clicks, log_skips):
     return logs, factors
 
 
-@njit(**_JIT)
+@njit(inline="always", **_JIT)
 def _multiply(kinds, first, last, factors, priors, stratum, share):
     """Put the joint probability of a document's clicks and each level; their sum."""
     a, b = lanes_at(priors, (stratum, 0)), lanes_at(priors, (stratum, 1))
@@ -139,14 +140,15 @@ def _by_logarithms(kinds, logs, log_prior, share):
     return sum_of_lanes(total), highest
 
 
-@njit(**_JIT)
-def _collect(kinds, first, last, share, total, times, documents, by_kind):
+@njit(inline="always", **_JIT)
+def _collect(kinds, first, last, share, total, times, documents, at, by_kind):
     """Add a document's posterior to those of its stratum and its kinds of entries."""
     a, b = _posterior(share, 0, total, times), _posterior(share, 1, total, times)
     c = _posterior(share, 2, total, times)
-    _add(documents, (0,), a)
-    _add(documents, (1,), b)
-    _add(documents, (2,), c)
+    part, stratum = at
+    _add(documents, (part, stratum, 0), a)
+    _add(documents, (part, stratum, 1), b)
+    _add(documents, (part, stratum, 2), c)
     for i in range(first, last):
         kind = kinds[i]
         _add(by_kind, (kind, 0), a)
@@ -154,13 +156,13 @@ def _collect(kinds, first, last, share, total, times, documents, by_kind):
         _add(by_kind, (kind, 2), c)
 
 
-@njit(**_JIT)
+@njit(inline="always", **_JIT)
 def _posterior(share, row, total, times):
     value, lowest = lanes_at(share, (row,)), all_lanes(NEGLIGIBLE * total)
     return where_above(value, lowest, value * all_lanes(times / total), all_lanes(0.0))
 
 
-@njit(**_JIT)
+@njit(inline="always", **_JIT)
 def _add(sums, at, value):
     put_lanes(sums, at, lanes_at(sums, at) + value)
 

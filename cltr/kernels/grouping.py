@@ -1,4 +1,4 @@
-"""Number what is alike, compiled: equal entries of documents, and documents with equal entries.
+"""Count and number what is alike, compiled: keys, entries of documents, and whole documents.
 
 Numbers count from 0 in the order in which things come first. Everything is compared with the first
 of its number; a hash only says where to look for it.
@@ -27,6 +27,49 @@ def _places(n):
     while size < 2 * n:
         size *= 2
     return np.full(size, -1, np.int32)
+
+
+@njit(**_JIT)
+def count_keys(keys, clicked, n_cells, n_documents):
+    """Which keys came, rising; how often; and how often clicked.
+
+    Keys are put in the order of their documents first, so that counting stays in the cache.
+    """
+    starts = np.zeros(n_documents + 1, np.int64)
+    for key in keys:
+        starts[key // n_cells + 1] += 1
+    starts = np.cumsum(starts)
+    ends, codes = starts[:-1].copy(), np.empty(len(keys), np.int32)
+    for i in range(len(keys)):
+        document = keys[i] // n_cells
+        codes[ends[document]] = 2 * (keys[i] - document * n_cells) + clicked[i]
+        ends[document] += 1
+    known, n = np.empty(len(keys), np.int64), 0
+    found, counts = np.empty((2, len(keys))), np.zeros((n_cells, 2))
+    for document in range(n_documents):
+        first, last = starts[document], starts[document + 1]
+        if first == last:
+            continue
+        for code in codes[first:last]:
+            counts[code // 2, code % 2] += 1.0
+        for cell in range(n_cells):
+            if counts[cell, 0] + counts[cell, 1] > 0.0:
+                known[n] = document * n_cells + cell
+                found[0, n], found[1, n] = counts[cell, 0] + counts[cell, 1], counts[cell, 1]
+                counts[cell] = 0.0
+                n += 1
+    return known[:n].copy(), found[0, :n].copy(), found[1, :n].copy()
+
+
+@njit(**_JIT)
+def linked_cells(keys, n_cells):
+    """Whether a document was shown in both of two cells that are next in its entries."""
+    linked = np.zeros((n_cells, n_cells), np.bool_)
+    for i in range(1, len(keys)):
+        cell = keys[i] % n_cells
+        if keys[i] - cell <= keys[i - 1]:
+            linked[keys[i - 1] - (keys[i] - cell), cell] = True
+    return linked
 
 
 @njit(**_JIT)

@@ -100,10 +100,11 @@ class UBM(Fittable):
         return clicks
 
     def count(self, chunk: ClickLog, offsets: Integers) -> CellCounts:
-        shown = chunk.documents >= 0
+        from cltr_clickmodels.kernels import pairs as compiled
+
+        keys, clicked = compiled.shown_keys(chunk.documents, chunk.clicks)
         n_pairs = chunk.top_k * (chunk.top_k + 1) // 2
-        keys = (chunk.documents * n_pairs + pairs_of(chunk.clicks))[shown]
-        return CellCounts.of_keys(keys, chunk.clicks[shown], n_pairs, offsets=offsets)
+        return CellCounts.of_keys(keys, clicked, n_pairs, offsets=offsets)
 
     def fit(self, counts: CellCounts, dataset: Dataset | None = None) -> Parameters:
         from cltr.clicks.affine_fit import fit_cells
