@@ -96,8 +96,10 @@ class CellCounts:
     @property
     def starts(self) -> Integers:
         """Where each document's entries begin, and the end, ``[docs + 1]``."""
-        documents = np.arange(self.n_documents + 1, dtype=np.int64)
-        return np.searchsorted(self.keys, documents * self.n_cells).astype(np.int64)
+        from cltr.kernels import grouping
+
+        starts: Integers = grouping.starts_of(self.keys, self.n_cells, self.n_documents)
+        return starts
 
     def by_cell(self, values: Floats) -> Floats:
         """Sum of the entries' values in each cell, ``[cells]``."""

@@ -62,6 +62,18 @@ def count_keys(keys, clicked, n_cells, n_documents):
 
 
 @njit(**_JIT)
+def starts_of(keys, n_cells, n_documents):
+    """Where the keys of each document begin among rising keys, and the end, ``[docs + 1]``."""
+    starts, document = np.empty(n_documents + 1, np.int64), 0
+    for i in range(len(keys)):
+        while document * n_cells <= keys[i]:
+            starts[document] = i
+            document += 1
+    starts[document:] = len(keys)
+    return starts
+
+
+@njit(**_JIT)
 def linked_cells(keys, n_cells):
     """Whether a document was shown in both of two cells that are next in its entries."""
     linked = np.zeros((n_cells, n_cells), np.bool_)

@@ -67,6 +67,14 @@ def test_sums_by_cell_and_document():
     assert counts.by_document(counts.clicks).tolist() == [3.0, 0, 0, 0, 0, 0, 0]
 
 
+@given(st.lists(st.integers(0, 20), unique=True))
+def test_law_entries_begin_where_their_document_does(keys):
+    rising = np.array(sorted(keys), np.int64)
+    counts = CellCounts(rising, np.ones(len(keys)), np.zeros(len(keys)), 3, OFFSETS)
+    expected = [sum(key < 3 * document for key in keys) for document in range(8)]
+    assert counts.starts.tolist() == expected
+
+
 def test_counts_of_different_lists_cannot_be_added():
     empty = np.empty(0)
     one = CellCounts(np.empty(0, np.int64), empty, empty, 2, OFFSETS)
