@@ -3,9 +3,8 @@
 Threads share the blocks. Which rows a block has does not depend on the number of threads, and the
 gradients of blocks are added up in order, so results do not depend on it either. Products are those
 of oneDNN, which torch brings along: on layers as small as these they take about half the time of
-the products that torch uses by itself (``tests/benchmarks/epoch.py``). Who needs the bits of
-differentiation by torch passes one block at a time through :func:`forward` and :func:`backward`
-with :func:`torch_product`.
+the products that torch uses by itself (``tests/benchmarks/epoch.py``). Who has one block at a time
+calls :func:`forward` and :func:`backward` with :func:`chosen_product`.
 """
 
 import os
@@ -34,6 +33,11 @@ def fast_products() -> bool:
 
     alike = os.environ.get("MKL_CBWR") == "COMPATIBLE"
     return not alike and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def chosen_product() -> "Product":
+    """The fast one, or torch's where all processors should compute alike."""
+    return fast_product if fast_products() else torch_product
 
 
 def network_scores(features: "torch.Tensor", layers: Sequence[Layer]) -> "torch.Tensor":

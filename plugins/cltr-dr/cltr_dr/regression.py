@@ -15,7 +15,7 @@ from pydantic import Field
 
 from cltr.options import Options
 from cltr.training.adam import Adam
-from cltr.training.network_pass import backward, forward, torch_product
+from cltr.training.network_pass import backward, chosen_product, forward
 from cltr.training.threads import by_threads, one_thread
 from cltr.types import Affine, ClickData, Floats, Integers
 from cltr_dr.examples import (
@@ -211,13 +211,13 @@ class _Fit:
                 yield waiting[0].result(), waiting[1]
 
     def _epoch(self, parameters: "Parameters", optimizer: Adam) -> None:
-        """Step by step, with the bits of differentiation by torch, which takes longer."""
-        layers = _by_layer(parameters)
+        """Step by step; without differentiation by torch, which takes longer."""
+        layers, product = _by_layer(parameters), chosen_product()
         order = self.rng.permutation(len(self.kept.rows))
         batches = self.kept.batches(self.inputs, self.options.batch, order, ahead=self.aside)
         for inputs, targets in batches:
-            between, logits = forward(inputs, layers, torch_product)
-            found = backward(between, slopes(logits, targets), layers, torch_product)
+            between, logits = forward(inputs, layers, product)
+            found = backward(between, slopes(logits, targets), layers, product)
             for parameter, gradient in zip(parameters, found, strict=True):
                 parameter.grad = gradient
             optimizer.step()
@@ -227,9 +227,9 @@ class _Fit:
         import torch
 
         tensors = _by_layer([torch.from_numpy(one) for layer in layers for one in layer])
-        total = 0.0
+        total, product = 0.0, chosen_product()
         for blocks, targets in self.held.parts(self.inputs):
-            logits = [forward(inputs, tensors, torch_product)[1] for inputs in blocks]
+            logits = [forward(inputs, tensors, product)[1] for inputs in blocks]
             total += float(loss(torch.cat(logits), targets))
         return total
 
