@@ -384,3 +384,17 @@ def test_clicks_are_held_out_as_if_all_documents_were_drawn_for():
     assert np.array_equal(kept.impressions, (statistics.impressions - shown)[kept.rows])
     assert np.array_equal(kept.clicks, (statistics.clicks - clicks)[kept.rows])
     assert shown.sum() == held.impressions.sum()
+
+
+@pytest.mark.parametrize(("most", "kind"), [(32767, np.int16), (65534, np.int64)])
+def test_parts_of_counts_add_up_to_them_in_few_bits(most, kind):
+    shown = np.array([[most, 1], [0, 0], [3, 0]])
+    statistics = ClickStatistics(shown, shown // 2, np.array([most]), np.array([0, 3]))
+    counts = Counts.displayed(statistics)
+    kept, held = counts.split(0.9, np.random.default_rng(0))
+    assert held.impressions.dtype == kind
+    assert (kept.impressions + held.impressions).tolist() == [[most, 1], [3, 0]]
+    assert (kept.clicks + held.clicks).tolist() == [[most // 2, 0], [1, 0]]
+    for part in (kept, held):
+        assert (part.clicks >= 0).all()
+        assert (part.clicks <= part.impressions).all()
