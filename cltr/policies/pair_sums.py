@@ -7,7 +7,9 @@ import numpy as np
 from cltr.types import Floats, Integers, Lists
 
 PAIRS = 4_000_000
-"""Pairs of documents that are held at a time; a list with more is summed by interpolation."""
+"""Pairs of documents from which on a list is summed by interpolation."""
+AT_ONCE = 100_000
+"""Pairs that are held at a time, or those of one document: they stay in the cache."""
 NODES = 28
 """Chebyshev nodes of an interval; the logistic and the normal curve are met to 1e-13."""
 
@@ -47,7 +49,7 @@ def _pair_by_pair(scores: Floats, lists: Lists, rows: Integers, before: Before) 
     ends = np.cumsum(lengths)
     start = 0
     while start < len(rows):
-        stop = max(start + 1, int(np.searchsorted(ends, ends[start] - lengths[start] + PAIRS)))
+        stop = max(start + 1, int(np.searchsorted(ends, ends[start] - lengths[start] + AT_ONCE)))
         here = slice(start, stop)
         pairs = Lists(lists.starts[owners[here]], lengths[here])
         gaps = scores[pairs.members] - np.repeat(scores[rows[here]], lengths[here])
