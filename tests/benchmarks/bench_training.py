@@ -43,6 +43,7 @@ def bench_step(contest, ranker, documents, scale):
         bar=bars[ranker] if documents > 10 else None,
         rounds=7,
         scorer_alone=problem.scorer_alone(),
+        own_scorer_alone=problem.scorer_alone(fast=True),
     )
 
 
@@ -61,6 +62,7 @@ def bench_step_of_more_ranks(contest, documents, top_k, scale):
         bar=2.0,
         rounds=5,
         scorer_alone=problem.scorer_alone(),
+        own_scorer_alone=problem.scorer_alone(fast=True),
     )
 
 
@@ -127,6 +129,7 @@ def bench_other_rankers(contest, ranker):
         per=problem.queries,
         rounds=5,
         scorer_alone=problem.scorer_alone(),
+        own_scorer_alone=problem.scorer_alone(fast=True),
     )
 
 
@@ -263,4 +266,5 @@ def bench_epoch(contest):
         rounds=2,
         bar=2.5,
         scorer_alone=problem.scorer_alone(),
+        own_scorer_alone=problem.scorer_alone(fast=True),
     )

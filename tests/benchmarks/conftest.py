@@ -53,14 +53,14 @@ class Contest:
             ours: what is to be fast.
             work: what both do, in words.
             per: how many units (queries, sessions) one call works on.
-            bar: the most that the ratio should be.
+            bar: the most that the ratio to the first rival should be.
             rounds: turns; a first one warms up.
             rivals: by name, underscores for spaces.
         """
         sides = {"": ours, **rivals}
         spent = self._take_turns(sides, rounds)
         mine = min(spent[""]) / per
-        for name in rivals:
+        for number, name in enumerate(rivals):
             pairs = zip(spent[""], spent[name], strict=True)
             self.row(
                 stage=stage,
@@ -68,7 +68,7 @@ class Contest:
                 ours=mine,
                 against=f"{name.replace('_', ' ')} {clock(min(spent[name]) / per)}",
                 ratio=statistics.median(own / other for own, other in pairs),
-                bar=bar,
+                bar=bar if number == 0 else None,
             )
         if not rivals:
             self.row(stage=stage, work=work, ours=mine)

@@ -106,15 +106,19 @@ class Problem:
         share = loop.processes.share(self.split)
         return lambda: loop._epoch(self.model, self.split, share, 1, None)
 
-    def scorer_alone(self):
-        """A function that runs the scorer forward and backward, batch by batch, and no more."""
+    def scorer_alone(self, *, fast: bool = False):
+        """A function that runs the scorer forward and backward, batch by batch, and no more.
+
+        As anybody writes it with torch, or with the products that cltr uses.
+        """
         module, features = self.model.module, torch.from_numpy(self.split_features)
         size = BATCH * self.documents
+        network = self.network if fast else module.layers
 
         def run() -> None:
             for start in range(0, len(features), size):
                 module.zero_grad(set_to_none=True)
-                scores = self.network(features[start : start + size])
+                scores = network(features[start : start + size])
                 scores.backward(torch.ones_like(scores))
 
         return run
