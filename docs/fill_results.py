@@ -1,9 +1,10 @@
 """Write the tables of the pages from the files of results: python docs/fill_results.py.
 
 ``safety.md`` from safety.csv, ``training.md`` from training.csv, ``variance.md`` from variance.csv,
-``benchmarks.md`` and ``performance.md`` from benchmarks.json, ``scale.md`` from scaling.json. Each
-page names the command that measures its file. Numbers in the sentences of ``performance.md`` come
-from the same rows and stand between ``<!-- number NAME -->`` and ``<!-- end -->``.
+``benchmarks.md`` and ``performance.md`` from benchmarks.json, before-after.json and arithmetic.csv,
+``scale.md`` from scaling.json. Each page names the command that measures its file. Numbers in the
+sentences of ``performance.md`` come from the same rows and stand between ``<!-- number NAME -->``
+and ``<!-- end -->``.
 ``--benchmarks`` first takes over what the last ``make bench`` left in .benchmarks.
 """
 
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -36,16 +38,26 @@ def tables() -> dict[tuple[str, str], str]:
     tradeoff, training = (
         _module(f"examples/{name}.py") for name in ("safety_tradeoff", "training_table")
     )
-    variance, scaling = (_module(f"tests/benchmarks/{name}.py") for name in ("variance", "scaling"))
+    variance, scaling, before_after, arithmetic = (
+        _module(f"tests/benchmarks/{name}.py")
+        for name in ("variance", "scaling", "before_after", "arithmetic")
+    )
     found = {
         ("safety.md", "tradeoff"): tradeoff.table(tradeoff.read(DOCS / "safety.csv")),
         ("variance.md", "variance"): variance.table(variance.read_rows()),
     }
     found["training.md", "training"] = training.table(training.read(DOCS / "training.csv"))
     found["benchmarks.md", "benchmarks"] = benchmarks()
-    measured = json.loads((DOCS / "scaling.json").read_text(encoding="utf-8"))
-    found["scale.md", "scaling"] = scaling.table(measured)
+    found["scale.md", "scaling"] = scaling.table(_read("scaling.json"))
+    found["benchmarks.md", "before and after"] = before_after.table(_read("before-after.json"))
+    found["performance.md", "arithmetic"] = arithmetic.table(DOCS / "arithmetic.csv")
     found["performance.md", "highlights"] = benchmarks(HIGHLIGHTS)
+    return found
+
+
+def _read(name: str) -> dict[str, Any]:
+    """A file of results."""
+    found: dict[str, Any] = json.loads((DOCS / name).read_text(encoding="utf-8"))
     return found
 
 
@@ -81,7 +93,7 @@ def benchmarks(chosen: Sequence[tuple[str, str, str]] = ()) -> str:
 def _measured() -> tuple[str, Sequence[str], list[list[str]]]:
     """Machine, heads and rows. A row is what was measured, or the cells that were printed."""
     conftest = _module("tests/benchmarks/conftest.py")
-    measured = json.loads((DOCS / "benchmarks.json").read_text(encoding="utf-8"))
+    measured = _read("benchmarks.json")
     cells = [row if isinstance(row, list) else conftest.cells_of(row) for row in measured["rows"]]
     return measured["machine"], conftest.HEADS, cells
 

@@ -53,7 +53,8 @@ def bench(checkout: Path) -> dict[tuple[str, str], float]:
     (checkout / ".benchmarks").mkdir(exist_ok=True)
     python(checkout, *BENCH, *CHOSEN)
     rows = json.loads((checkout / ".benchmarks" / "rows.json").read_text(encoding="utf-8"))["rows"]
-    return {(row["stage"], row["work"]): row["ours"] for row in rows if row.get("ours")}
+    timed = (row for row in rows if isinstance(row.get("ours"), float))
+    return {(row["stage"], row["work"]): row["ours"] for row in timed}
 
 
 def whole_run(checkout: Path, data: Path) -> dict[tuple[str, str], float]:
