@@ -62,10 +62,20 @@ def _connect(ray: Any, address: str, workers: int | None) -> None:
     with common_arithmetic(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Ray about itself
         try:
-            ray.init(include_dashboard=False if address == "ray" else None, **given)
+            _start(ray, include_dashboard=False if address == "ray" else None, **given)
         except Exception as error:  # of any class: Ray raises Exception itself if it starts slowly
             line = next(iter(str(error).splitlines()), type(error).__name__)
             raise CltrError(f"--cluster {address}: Ray did not start: {line}") from error
+
+
+def _start(ray: Any, **given: Any) -> None:
+    """Start a cluster, or join one that runs on this machine: that has its processes already."""
+    try:
+        ray.init(**given)
+    except ValueError:
+        if given.pop("num_cpus", None) is None:
+            raise
+        ray.init(**given)
 
 
 def compute_on_ray(

@@ -50,7 +50,7 @@ def refused(cltr: Callable[..., Result], here: Path) -> Callable[..., str]:
     """Run a command that must fail: its one line, after checks that it left nothing behind."""
 
     def found() -> set[Path]:
-        return {*here.rglob("*")}
+        return {one for one in here.rglob("*") if "__pycache__" not in one.parts}
 
     def run(*words: Any, code: int) -> str:
         before = found()

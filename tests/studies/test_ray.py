@@ -12,7 +12,7 @@ from cltr.api.ingest import ingest
 from cltr.errors import CltrError, UsageError
 from cltr.plugins import load_file
 from cltr.studies.cell_worker import CellWorker
-from cltr.studies.ray_cluster import ray_cluster, spread_on_ray
+from cltr.studies.ray_cluster import _connect, ray_cluster, spread_on_ray
 from cltr.studies.runner import run_study
 from cltr.studies.study import Study
 from tests import small
@@ -110,3 +110,17 @@ def test_a_cluster_that_does_not_start_is_one_line(monkeypatch):
     expected = r"^--cluster ray: Ray did not start: The current node timed out during startup\.$"
     with pytest.raises(CltrError, match=expected), ray_cluster("ray"):
         pass
+
+
+def test_a_cluster_that_runs_here_is_joined_whatever_the_number_of_workers():
+    asked = []
+
+    class Running:
+        @staticmethod
+        def init(**given):
+            asked.append(given)
+            if "num_cpus" in given:
+                raise ValueError("When connecting to an existing cluster, num_cpus must not be")
+
+    _connect(Running, "ray", 2)
+    assert [one.get("num_cpus") for one in asked] == [2, None]
