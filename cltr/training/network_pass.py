@@ -66,7 +66,7 @@ def _both_passes() -> Any:
 
         @staticmethod
         def forward(context: Any, features: Any, *parameters: Any) -> Any:
-            layers = _layers(parameters)
+            layers = layers_of(parameters)
             found = by_threads(lambda block: forward(block, layers), _blocks(features))
             context.save_for_backward(*parameters)
             context.inputs = [inputs for inputs, _ in found]
@@ -74,7 +74,7 @@ def _both_passes() -> Any:
 
         @staticmethod
         def backward(context: Any, slopes: Any) -> Any:
-            layers = _layers(context.saved_tensors)
+            layers = layers_of(context.saved_tensors)
             blocks = zip(context.inputs, slopes.split(_rows(len(slopes))), strict=True)
             found = by_threads(lambda block: _filled_up(*block, layers), blocks)
             return None, *(sum(of_blocks) for of_blocks in zip(*found, strict=True))
@@ -82,7 +82,8 @@ def _both_passes() -> Any:
     return BothPasses
 
 
-def _layers(parameters: "Sequence[torch.Tensor]") -> list[Layer]:
+def layers_of(parameters: "Sequence[torch.Tensor]") -> list[Layer]:
+    """Weights and bias of each layer, from those of all layers one after the other."""
     return list(zip(parameters[::2], parameters[1::2], strict=True))
 
 

@@ -4,7 +4,7 @@ torch is imported when it is fitted; afterwards it is a few numpy arrays.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from cltr.options import Options
 from cltr.training.adam import Adam
-from cltr.training.network_pass import backward, chosen_product, forward
+from cltr.training.network_pass import backward, chosen_product, forward, layers_of
 from cltr.training.threads import by_threads, one_thread
 from cltr.types import Affine, ClickData, Floats, Integers
 from cltr_dr.examples import (
@@ -212,7 +212,7 @@ class _Fit:
 
     def _epoch(self, parameters: "Parameters", optimizer: Adam) -> None:
         """Step by step; without differentiation by torch, which takes longer."""
-        layers, product = _by_layer(parameters), chosen_product()
+        layers, product = layers_of(parameters), chosen_product()
         order = self.rng.permutation(len(self.kept.rows))
         batches = self.kept.batches(self.inputs, self.options.batch, order, ahead=self.aside)
         for inputs, targets in batches:
@@ -226,16 +226,12 @@ class _Fit:
         """The loss on held-out clicks."""
         import torch
 
-        tensors = _by_layer([torch.from_numpy(one) for layer in layers for one in layer])
+        tensors = layers_of([torch.from_numpy(one) for layer in layers for one in layer])
         total, product = 0.0, chosen_product()
         for blocks, targets in self.held.parts(self.inputs):
             logits = [forward(inputs, tensors, product)[1] for inputs in blocks]
             total += float(loss(torch.cat(logits), targets))
         return total
-
-
-def _by_layer(parameters: "Sequence[torch.Tensor]") -> "list[tuple[torch.Tensor, torch.Tensor]]":
-    return list(zip(parameters[::2], parameters[1::2], strict=True))
 
 
 def _copied(parameters: "Parameters") -> Layers:

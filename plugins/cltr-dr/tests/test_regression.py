@@ -323,7 +323,7 @@ def test_a_fit_has_the_bits_of_one_by_autograd(loss_name, options, monkeypatch):
     def by_autograd(self, parameters, optimizer):
         order = self.rng.permutation(len(self.kept.rows))
         batches = self.kept.batches(self.inputs, self.options.batch, order, ahead=False)
-        first, *others = regression._by_layer(parameters)
+        first, *others = regression.layers_of(parameters)
         for inputs, targets in batches:
             values = torch.nn.functional.linear(inputs, *first)
             for layer in others:
