@@ -1,17 +1,15 @@
 """The forward and the backward pass of a feed-forward network with ReLU, in blocks of rows.
 
 Threads share the blocks. Which rows a block has does not depend on the number of threads, and the
-gradients of blocks are added up in order, so results do not depend on it either. Products are those
-of oneDNN, which torch brings along: on layers as small as these they take about half the time of
-the products that torch uses by itself (``tests/benchmarks/epoch.py``). Who has one block at a time
-calls :func:`forward` and :func:`backward` with :func:`chosen_product`.
+gradients of blocks are added up in order, so results do not depend on it either. Who has one block
+at a time calls :func:`forward` and :func:`backward`.
 """
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from cltr.training.products import Products, chosen_products
 from cltr.training.threads import by_threads
 
 if TYPE_CHECKING:
@@ -23,21 +21,6 @@ MULTIPLE = 64
 """Blocks are filled up with rows of 0 to a multiple of this: oneDNN compiles for each shape."""
 Layer = tuple["torch.Tensor", "torch.Tensor"]
 """Weights ``[out, in]`` and bias ``[out]``."""
-Product: TypeAlias = "Callable[..., torch.Tensor]"
-""":func:`fast_product` or :func:`torch_product`."""
-
-
-def fast_products() -> bool:
-    """Whether there is oneDNN, and nobody asked for what all processors compute alike."""
-    import torch
-
-    alike = os.environ.get("MKL_CBWR") == "COMPATIBLE"
-    return not alike and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
-
-def chosen_product() -> "Product":
-    """The fast one, or torch's where all processors should compute alike."""
-    return fast_product if fast_products() else torch_product
 
 
 def network_scores(features: "torch.Tensor", layers: Sequence[Layer]) -> "torch.Tensor":
@@ -53,7 +36,8 @@ def network_scores(features: "torch.Tensor", layers: Sequence[Layer]) -> "torch.
         parameters = [one for layer in layers for one in layer]
         scores: torch.Tensor = _both_passes().apply(features, *parameters)
         return scores
-    parts = by_threads(lambda block: forward(block, layers)[1], _blocks(features))
+    products = chosen_products()
+    parts = by_threads(lambda block: forward(block, layers, products)[1], _blocks(features))
     return torch.cat(parts)[: len(features)]
 
 
@@ -67,7 +51,8 @@ def _both_passes() -> Any:
         @staticmethod
         def forward(context: Any, features: Any, *parameters: Any) -> Any:
             layers = layers_of(parameters)
-            found = by_threads(lambda block: forward(block, layers), _blocks(features))
+            context.products = products = chosen_products()
+            found = by_threads(lambda block: forward(block, layers, products), _blocks(features))
             context.save_for_backward(*parameters)
             context.inputs = [inputs for inputs, _ in found]
             return torch.cat([scores for _, scores in found])[: len(features)]
@@ -76,7 +61,8 @@ def _both_passes() -> Any:
         def backward(context: Any, slopes: Any) -> Any:
             layers = layers_of(context.saved_tensors)
             blocks = zip(context.inputs, slopes.split(_rows(len(slopes))), strict=True)
-            found = by_threads(lambda block: _filled_up(*block, layers), blocks)
+            products = context.products
+            found = by_threads(lambda block: _filled_up(*block, layers, products), blocks)
             return None, *(sum(of_blocks) for of_blocks in zip(*found, strict=True))
 
     return BothPasses
@@ -104,44 +90,19 @@ def _blocks(features: "torch.Tensor") -> "list[torch.Tensor]":
 
 
 def _filled_up(
-    inputs: "Sequence[torch.Tensor]", slopes: "torch.Tensor", layers: Sequence[Layer]
+    inputs: "Sequence[torch.Tensor]",
+    slopes: "torch.Tensor",
+    layers: Sequence[Layer],
+    products: Products,
 ) -> "list[torch.Tensor]":
     """The backward pass of a block that may have rows of 0 at its end."""
     from torch.nn.functional import pad
 
-    return backward(inputs, pad(slopes, (0, len(inputs[0]) - len(slopes))), layers)
-
-
-def fast_product(
-    values: "torch.Tensor",
-    weights: "torch.Tensor",
-    bias: "torch.Tensor | None" = None,
-    then: str = "none",
-) -> "torch.Tensor":
-    """``values @ weights.T + bias``, and ReLU if asked for."""
-    import torch
-
-    made: torch.Tensor = torch.ops.mkldnn._linear_pointwise(values, weights, bias, then, [], "")
-    return made
-
-
-def torch_product(
-    values: "torch.Tensor",
-    weights: "torch.Tensor",
-    bias: "torch.Tensor | None" = None,
-    then: str = "none",
-) -> "torch.Tensor":
-    """The same with the bits of torch's own layers and of their derivatives."""
-    import torch
-
-    if bias is None:
-        return values @ weights.t()
-    made = torch.addmm(bias, values, weights.t())
-    return made.relu_() if then == "relu" else made
+    return backward(inputs, pad(slopes, (0, len(inputs[0]) - len(slopes))), layers, products)
 
 
 def forward(
-    values: "torch.Tensor", layers: Sequence[Layer], product: Product = fast_product
+    values: "torch.Tensor", layers: Sequence[Layer], products: Products
 ) -> "tuple[list[torch.Tensor], torch.Tensor]":
     """What goes into each layer, and the scores ``[rows]``."""
     import torch
@@ -150,7 +111,7 @@ def forward(
     inputs = [values]
     with torch.no_grad():
         for layer in hidden:
-            inputs.append(product(inputs[-1], *layer, "relu"))
+            inputs.append(products.through(inputs[-1], *layer, "relu"))
         return inputs, torch.addmm(bias, inputs[-1], weights.t()).squeeze(-1)
 
 
@@ -158,7 +119,7 @@ def backward(
     inputs: "Sequence[torch.Tensor]",
     slopes: "torch.Tensor",
     layers: Sequence[Layer],
-    product: Product = fast_product,
+    products: Products,
 ) -> "list[torch.Tensor]":
     """Gradients of weights and bias, layer by layer.
 
@@ -166,7 +127,7 @@ def backward(
         inputs: of each layer, of :func:`forward`.
         slopes: derivatives by the scores, ``[rows]``.
         layers: with ReLU between them; the last has one output.
-        product: as in :func:`forward`.
+        products: who multiplies.
     """
     import torch
 
@@ -178,7 +139,7 @@ def backward(
             list(zip(inputs[:-1], inputs[1:], layers[:-1], strict=True))
         ):
             behind = torch.ops.aten.threshold_backward(passed, ahead, 0.0)
-            found[:0] = [product(behind.t(), values.t()), behind.sum(0)]
+            found[:0] = [products.gradient(behind, values), behind.sum(0)]
             if values is not inputs[0]:
-                passed = product(behind, weights.t())
+                passed = products.through(behind, weights.t())
         return found

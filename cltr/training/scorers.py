@@ -10,7 +10,8 @@ from cltr.errors import UsageError
 from cltr.interfaces import Scorer
 from cltr.options import Options
 from cltr.training.cache_blocks import cache_blocks
-from cltr.training.network_pass import Layer, fast_products, network_scores
+from cltr.training.network_pass import Layer, network_scores
+from cltr.training.products import fast_products
 from cltr.training.torch_model import Tensors, TorchModel, TorchScorer
 from cltr.types import Booleans
 

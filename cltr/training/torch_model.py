@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 65_536
 """Documents that are scored together: bounds memory, whatever the data set's size."""
+NEGLIGIBLE = 1e-25
+"""Slopes of smaller size are 0. A step of Adam by one alone is below 1e-16 of the learning rate.
+And in products with weights and inputs they would become numbers so small that some processors,
+those of Intel for example, take a hundred times as long for each (``bench_small_slopes``)."""
 ADDS = "adds_to_production"
 """In the state of a model whose scores are added to production's."""
 
@@ -128,7 +132,7 @@ class TorchModel(Model):
             own = scores.detach().numpy().astype(np.float64)
             direction = ascent(own + self._base(documents))
             adam.clear()
-            descent = torch.from_numpy(-direction).to(scores.dtype)
+            descent = torch.from_numpy(_descent(direction)).to(scores.dtype)
             # The gradient of this sum is the descent itself. Handing it to backward would import
             # torch's compiler.
             (scores * descent).sum().backward()
@@ -197,6 +201,11 @@ class TorchModel(Model):
             for values in layers[-1].parameters():
                 values.zero_()
         self.adds = True
+
+
+def _descent(direction: Floats) -> Floats:
+    """Against the direction of ascent, without negligible slopes."""
+    return np.where(np.abs(direction) < NEGLIGIBLE, 0.0, -direction)
 
 
 @contextmanager

@@ -25,15 +25,15 @@ def quality(given: dict[str, object], *, fast: bool) -> float:
     """NDCG@5 on the test queries of what was learned."""
     from cltr.api.choices import configure
     from cltr.experiment import train_run
-    from cltr.training import network_pass, scorers
+    from cltr.training import products, scorers
 
-    used = network_pass.fast_products
-    network_pass.fast_products = scorers.fast_products = lambda: fast
+    used = products.fast_products
+    products.fast_products = scorers.fast_products = lambda: fast
     try:
         with tempfile.TemporaryDirectory() as folder:
             result = train_run.train(configure(given, {}, None), out=Path(folder) / "run")
     finally:
-        network_pass.fast_products = scorers.fast_products = used
+        products.fast_products = scorers.fast_products = used
     return result["metrics"]["policy"]["ndcg@5"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cltr.documents import Batch
+from cltr.documents import Batch, Documents
 from cltr.interfaces import Objective, QueryTask
 from cltr.plugins import registry
 from cltr.policies import Deterministic, PlackettLuce, sample_rankings
@@ -99,6 +99,18 @@ def bench_standardization(contest, monkeypatch):
         work=f"{len(features):,} documents, 136 features",
         rounds=3,
         all_features_at_once=at_once,
+    )
+
+
+def bench_small_slopes(contest):
+    """A step of the network where policies are so peaked that most slopes are next to nothing."""
+    model, documents = Problem(queries=32).model, Documents.of(Problem(queries=32).dataset)
+    one = np.random.default_rng(0).normal(size=len(documents))
+    contest(
+        "step of the network",
+        lambda: model.step(documents, lambda scores: 1e-36 * one),
+        work="3,840 documents, slopes of size 1e-36",
+        slopes_of_size_1=lambda: model.step(documents, lambda scores: one),
     )
 
 

@@ -4,8 +4,8 @@
     python tests/benchmarks/epoch.py --queries 2000 --ranker pl-rank
 
 19,000 queries with 120 documents of 136 features, 1.2 GB; PRPO over rewards of both signs. Beside
-it the network alone, forward and backward, and its bare matrix products, by the functions that
-torch uses by itself and by those that cltr uses.
+it the network alone, forward and backward, and its bare matrix products, by the libraries that
+torch has and by those that cltr chooses on this processor.
 """
 
 import argparse
@@ -16,13 +16,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import torch
-
 from cltr.experiment.library_setup import set_up_libraries
-from tests.benchmarks.work import BATCH, FEATURES, Problem
 
-set_up_libraries()
-Multiply = Callable[[torch.Tensor, torch.Tensor], None]
+set_up_libraries()  # before torch is imported, as the command line does
+
+import torch  # noqa: E402
+
+from cltr.training.products import ONEDNN, TORCH, Products, chosen_products  # noqa: E402
+from tests.benchmarks.work import BATCH, FEATURES, Problem  # noqa: E402
 
 
 def spent(call: Callable[[], None]) -> tuple[float, float]:
@@ -32,31 +33,21 @@ def spent(call: Callable[[], None]) -> tuple[float, float]:
     return time.perf_counter() - start[0], time.process_time() - start[1]
 
 
-def products(multiply: Multiply, queries: int) -> Callable[[], None]:
-    """All matrix products of an epoch's steps, and nothing else."""
+def products(by: Products, queries: int) -> Callable[[], None]:
+    """All matrix products of an epoch's steps, and nothing else; each by all threads together."""
     rows = BATCH * 120
     first, second = torch.randn(150, FEATURES), torch.randn(75, 150)
     inputs, hidden, last = (torch.randn(rows, width) for width in (FEATURES, 150, 75))
 
     def run() -> None:
         for _ in range(queries // BATCH):
-            multiply(inputs, first)
-            multiply(hidden, second)
-            multiply(last.t(), hidden.t())
-            multiply(last, second.t())
-            multiply(hidden.t(), inputs.t())
+            by.through(inputs, first)
+            by.through(hidden, second)
+            by.gradient(last, hidden)
+            by.through(last, second.t())
+            by.gradient(hidden, inputs)
 
     return run
-
-
-def by_torch(values: torch.Tensor, weights: torch.Tensor) -> None:
-    """Torch's own product, by all threads."""
-    torch.mm(values, weights.t())
-
-
-def by_onednn(values: torch.Tensor, weights: torch.Tensor) -> None:
-    """That of oneDNN, which shares its work among threads by itself here."""
-    torch.ops.mkldnn._linear_pointwise(values, weights, None, "none", [], "")
 
 
 def main() -> None:
@@ -73,8 +64,9 @@ def main() -> None:
         f"epoch, {arguments.ranker}": problem.train(arguments.ranker),
         "network alone, by torch": problem.scorer_alone(),
         "network alone, as cltr has it": problem.scorer_alone(fast=True),
-        "bare products of torch": products(by_torch, arguments.queries),
-        "bare products of oneDNN": products(by_onednn, arguments.queries),
+        "bare products of torch": products(TORCH, arguments.queries),
+        "bare products of oneDNN": products(ONEDNN, arguments.queries),
+        "bare products as cltr has them": products(chosen_products(), arguments.queries),
     }
     with torch.no_grad():
         for name in list(work)[3:]:

@@ -10,11 +10,10 @@ from cltr.training.network_pass import (
     MULTIPLE,
     ROWS,
     backward,
-    fast_products,
     forward,
     network_scores,
-    torch_product,
 )
+from cltr.training.products import ONEDNN, TORCH, Products, chosen_products, mkl_at_its_best
 from cltr.training.scorers import _feed_forward
 from cltr.training.torch_model import Tensors
 
@@ -60,11 +59,48 @@ def test_products_of_torch_give_the_bits_of_differentiation(widths, n):
     layers, inputs = network(list(widths))
     inputs, slopes = inputs[:n], torch.randn(n)
     expected = layers(inputs).squeeze(-1)
-    between, scores = forward(inputs, linear(layers), torch_product)
+    between, scores = forward(inputs, linear(layers), TORCH)
     assert torch.equal(scores, expected)
-    found = backward(between, slopes, linear(layers), torch_product)
+    found = backward(between, slopes, linear(layers), TORCH)
     for ours, theirs in zip(found, learned(expected, layers, slopes), strict=True):
         assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("processor", "expected"),
+    [
+        ("znver4", ONEDNN),
+        ("emeraldrapids", Products(ONEDNN.through, TORCH.gradient)),
+        ("skylake-avx512", Products(ONEDNN.through, TORCH.gradient)),
+    ],
+)
+def test_gradients_of_weights_are_by_mkl_on_processors_of_intel(processor, expected, monkeypatch):
+    monkeypatch.delenv("MKL_CBWR", raising=False)
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_name", lambda: processor)
+    monkeypatch.setattr("torch.backends.mkl.is_available", lambda: True)
+    mkl_at_its_best.cache_clear()
+    try:
+        assert chosen_products() == expected
+        monkeypatch.setattr("torch.backends.mkl.is_available", lambda: False)
+        mkl_at_its_best.cache_clear()
+        assert chosen_products() == ONEDNN
+    finally:
+        mkl_at_its_best.cache_clear()
+
+
+@pytest.mark.parametrize("n", [1, 100, ROWS])
+@pytest.mark.parametrize("widths", [(1, 1), (136, 150), (9, 4)])
+def test_products_of_both_libraries_are_the_same_but_for_rounding(widths, n):
+    torch.manual_seed(0)
+    values, weights = torch.randn(n, widths[0]), torch.randn(widths[1], widths[0])
+    bias, slopes = torch.randn(widths[1]), torch.randn(n, widths[1])
+    for then in ("none", "relu"):
+        ours, theirs = (one.through(values, weights, bias, then) for one in (ONEDNN, TORCH))
+        if then == "relu":
+            theirs = theirs.relu()
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+    ours, theirs = (one.gradient(slopes, values) for one in (ONEDNN, TORCH))
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -87,9 +123,9 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(n):
 def test_products_of_torch_are_used_where_all_processors_should_compute_alike(monkeypatch):
     module = _feed_forward([3, 2, 1])
     documents = Tensors(torch.randn(5, 3), None, None, None)
-    assert fast_products()
+    assert chosen_products() != TORCH
     monkeypatch.setenv("MKL_CBWR", CHOICES["MKL_CBWR"])
-    assert not fast_products()
+    assert chosen_products() == TORCH
     monkeypatch.setattr(network_pass, "forward", None)  # not called
     torch.testing.assert_close(module(documents), module.layers(documents.features).squeeze(-1))
 

@@ -52,6 +52,19 @@ def test_a_step_moves_a_score_by_the_rate():
     np.testing.assert_allclose(score(model, DATA), expected, rtol=1e-3)
 
 
+def test_slopes_next_to_nothing_count_as_none():
+    documents = Documents.of(DATA).lists(1, 3)
+    ones = np.ones(len(documents))
+    small, none = (Mlp().build(SETUP, seed=0) for _ in range(2))
+    small.step(documents, lambda scores: np.where(np.arange(len(scores)) % 2, 1e-26, ones))
+    none.step(documents, lambda scores: np.where(np.arange(len(scores)) % 2, 0.0, ones))
+    for name, array in none.training_state().items():
+        np.testing.assert_array_equal(small.training_state()[name], array)
+    still = Mlp().build(SETUP, seed=0)
+    still.step(documents, lambda scores: -1e-26 * ones)
+    assert not any(state.any() for name, state in still.training_state().items() if "/mean" in name)
+
+
 def test_a_network_starts_at_the_scores_that_it_is_given():
     scores = DATA.features[:, 0].astype(np.float64)
     found = score(started(Mlp(), scores), replace(DATA, production=scores))

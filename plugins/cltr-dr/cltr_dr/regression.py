@@ -15,7 +15,8 @@ from pydantic import Field
 
 from cltr.options import Options
 from cltr.training.adam import Adam
-from cltr.training.network_pass import backward, chosen_product, forward, layers_of
+from cltr.training.network_pass import backward, forward, layers_of
+from cltr.training.products import chosen_products
 from cltr.training.threads import by_threads, one_thread
 from cltr.types import Affine, ClickData, Floats, Integers
 from cltr_dr.examples import (
@@ -212,12 +213,12 @@ class _Fit:
 
     def _epoch(self, parameters: "Parameters", optimizer: Adam) -> None:
         """Step by step; without differentiation by torch, which takes longer."""
-        layers, product = layers_of(parameters), chosen_product()
+        layers, products = layers_of(parameters), chosen_products()
         order = self.rng.permutation(len(self.kept.rows))
         batches = self.kept.batches(self.inputs, self.options.batch, order, ahead=self.aside)
         for inputs, targets in batches:
-            between, logits = forward(inputs, layers, product)
-            found = backward(between, slopes(logits, targets), layers, product)
+            between, logits = forward(inputs, layers, products)
+            found = backward(between, slopes(logits, targets), layers, products)
             for parameter, gradient in zip(parameters, found, strict=True):
                 parameter.grad = gradient
             optimizer.step()
@@ -227,9 +228,9 @@ class _Fit:
         import torch
 
         tensors = layers_of([torch.from_numpy(one) for layer in layers for one in layer])
-        total, product = 0.0, chosen_product()
+        total, products = 0.0, chosen_products()
         for blocks, targets in self.held.parts(self.inputs):
-            logits = [forward(inputs, tensors, product)[1] for inputs in blocks]
+            logits = [forward(inputs, tensors, products)[1] for inputs in blocks]
             total += float(loss(torch.cat(logits), targets))
         return total
 

@@ -317,7 +317,7 @@ def test_a_fit_has_the_bits_of_one_by_autograd(loss_name, options, monkeypatch):
     """With torch's products; with the fast ones it is nearly the same."""
     import torch
 
-    from cltr.training.network_pass import torch_product
+    from cltr.training.products import TORCH
     from cltr_dr import loss, regression
 
     def by_autograd(self, parameters, optimizer):
@@ -335,7 +335,7 @@ def test_a_fit_has_the_bits_of_one_by_autograd(loss_name, options, monkeypatch):
     data = world(displays=6, n_features=30)
     given = {"loss": loss_name, "epochs": 4, **options}
     fast = fitted(data, **given).mu(data)
-    monkeypatch.setattr(regression, "chosen_product", lambda: torch_product)
+    monkeypatch.setattr(regression, "chosen_products", lambda: TORCH)
     found = fitted(data, **given).mu(data)
     np.testing.assert_allclose(fast, found, rtol=1e-3)
     monkeypatch.setattr(regression._Fit, "_epoch", by_autograd)
