@@ -43,15 +43,19 @@ class Interventions:
 
 
 def harvest(statistics: ClickStatistics) -> Interventions:
-    """Collect what documents shown at two ranks say about each pair of ranks."""
+    """Collect what documents shown at two ranks say about each pair of ranks.
+
+    Documents are added up in order: a matrix product would give other last digits on another
+    processor, and in a worker process with another number of threads.
+    """
     shown = statistics.impressions.astype(np.float64)
     rate = np.divide(statistics.clicks, shown, out=np.zeros(shown.shape), where=shown > 0)
     top_k = statistics.top_k
     clicks, skips = np.zeros((top_k, top_k)), np.zeros((top_k, top_k))
     for k in range(top_k):
         weight = np.minimum(shown, shown[:, [k]])  # the same weight at both ranks
-        clicks[k] = rate[:, k] @ weight
-        skips[k] = (1.0 - rate[:, k]) @ weight
+        clicks[k] = (rate[:, [k]] * weight).sum(0)
+        skips[k] = ((1.0 - rate[:, [k]]) * weight).sum(0)
     return Interventions(clicks, skips)
 
 

@@ -1,5 +1,9 @@
 """Guards position bias from documents shown at several ranks, whatever their relevance."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +12,7 @@ from hypothesis import strategies as st
 from cltr.clicks.harvesting import adjacent_chain, all_pairs, harvest, pivot, randomised
 from cltr.clicks.models import PositionBased
 from cltr.errors import DataError
+from cltr.studies.portable_arithmetic import CHOICES
 from cltr.types import ClickStatistics
 
 THETA = np.array([1.0, 0.5, 0.25, 0.2])
@@ -46,6 +51,30 @@ def test_interventions_arithmetic():
     assert found.clicks[0, 1] == pytest.approx(4 * 0.5 * 1.0)
     assert found.clicks[1, 0] == pytest.approx(4 * 0.5 * 0.5)
     assert found.skips[0, 1] == pytest.approx(4 * (1 - 0.5))
+
+
+HARVEST = """
+import json
+import numpy as np
+from cltr.clicks.harvesting import all_pairs, harvest
+from cltr.types import ClickStatistics
+
+rng = np.random.default_rng(0)
+impressions = rng.integers(0, 50, (3_000, 6))
+clicks = rng.binomial(impressions, rng.random((3_000, 6)))
+statistics = ClickStatistics(impressions, clicks, np.array([50]), np.array([0, 3_000]))
+found = harvest(statistics)
+print(json.dumps([*map(float.hex, found.clicks.ravel()), *map(float.hex, all_pairs(statistics))]))
+"""
+
+
+def test_the_bits_are_those_of_any_processor_and_number_of_threads():
+    def printed(settings):
+        environment = {**os.environ, **settings}
+        command = [sys.executable, "-c", HARVEST]
+        return subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+
+    assert printed({"OPENBLAS_NUM_THREADS": "2"}) == printed(CHOICES)
 
 
 def test_a_broken_chain_is_told_and_all_pairs_finds_a_way_round():
