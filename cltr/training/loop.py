@@ -19,7 +19,8 @@ from cltr.training.batch_ascent import BatchAscent, mean
 from cltr.training.batches import TrainingBatch, all_batches, documents_of, draw_batches
 from cltr.training.processes import Processes, Share, current_processes
 from cltr.training.score_documents import score
-from cltr.types import Exposure, Floats, Lists, Rewards
+from cltr.training.threads import one_ahead, several_threads
+from cltr.types import Exposure, Floats, Integers, Lists, Rewards
 
 
 class TrainingOptions(Options):
@@ -210,10 +211,15 @@ class Trainer:
             batches, documents = whole
             model.step(documents, climb(batches, sum(len(one.queries) for one in batches)))
             return
-        for queries in draw_batches(training, self.options.batch_queries, rng):
+
+        def gather(queries: Integers) -> tuple[Documents, list[TrainingBatch], int]:
             own = share.of(queries)
             batches = [TrainingBatch.of(training, own)] if len(own) else []
-            model.step(documents_of(training.dataset, batches), climb(batches, len(queries)))
+            return documents_of(training.dataset, batches), batches, len(queries)
+
+        drawn = draw_batches(training, self.options.batch_queries, rng)
+        for documents, batches, n_queries in one_ahead(gather, drawn, aside=several_threads()):
+            model.step(documents, climb(batches, n_queries))
 
     def _whole(self, training: Rewards) -> tuple[list[TrainingBatch], Documents] | None:
         """All training queries for models that want them at once; None if there are none."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
@@ -27,6 +27,13 @@ def one_thread() -> Iterator[int]:
         torch.set_num_threads(threads)
 
 
+def several_threads() -> bool:
+    """Whether torch uses more than one thread."""
+    import torch
+
+    return torch.get_num_threads() > 1
+
+
 def by_threads(work: Callable[[_Given], _Made], given: Iterable[_Given]) -> list[_Made]:
     """What ``map`` gives, made by as many threads as torch uses; this one is among them."""
     parts = list(given)
@@ -45,6 +52,30 @@ def by_threads(work: Callable[[_Given], _Made], given: Iterable[_Given]) -> list
         for other in waiting:
             other.result()
     return [found[number] for number in range(len(parts))]
+
+
+def one_ahead(
+    work: Callable[[_Given], _Made], given: Iterable[_Given], *, aside: bool = True
+) -> Iterator[_Made]:
+    """What ``map`` gives, with the next one made by another thread while one is used.
+
+    Args:
+        work: what makes one; it must not use torch's threads.
+        given: what each is made of.
+        aside: whether another thread does it; without, this is ``map``.
+    """
+    if not aside:
+        yield from map(work, given)
+        return
+    with ThreadPoolExecutor(1) as other:
+        waiting: Future[_Made] | None = None
+        for one in given:
+            following = other.submit(work, one)
+            if waiting is not None:
+                yield waiting.result()
+            waiting = following
+        if waiting is not None:
+            yield waiting.result()
 
 
 @cache

@@ -15,6 +15,7 @@ from cltr.training.network_pass import (
 )
 from cltr.training.products import ONEDNN, TORCH, Products, chosen_products, mkl_at_its_best
 from cltr.training.scorers import _feed_forward
+from cltr.training.threads import by_threads, one_ahead
 from cltr.training.torch_model import Tensors
 
 SHAPES = [(5, 1), (23, 7, 1), (136, 150, 75, 1), (9, 4, 6, 3, 1)]
@@ -137,8 +138,28 @@ def test_no_row_is_lost_and_few_shapes_occur():
         assert all(len(block) % MULTIPLE == 0 and len(block) <= ROWS for block in blocks)
 
 
+@pytest.mark.parametrize("aside", [True, False])
+def test_what_is_made_ahead_is_what_map_gives(aside):
+    made = []
+
+    def square(number):
+        if number == 7:
+            raise ValueError("seven")
+        made.append(number)
+        return number**2
+
+    assert list(one_ahead(square, range(5), aside=aside)) == [0, 1, 4, 9, 16]
+    assert list(one_ahead(square, [], aside=aside)) == []
+    with pytest.raises(ValueError, match="seven"):
+        list(one_ahead(square, range(5, 9), aside=aside))
+    made.clear()
+    ahead = one_ahead(square, range(5), aside=aside)
+    assert next(ahead) == 0
+    ahead.close()
+    assert made == ([0, 1] if aside else [0])
+
+
 def test_an_error_of_another_thread_is_raised():
-    from cltr.training.threads import by_threads
 
     def fail(number):
         if number == 7:

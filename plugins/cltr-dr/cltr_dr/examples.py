@@ -1,14 +1,14 @@
 """The displayed documents that the regression is fitted to: their inputs and their targets."""
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltr.training.cache_blocks import cache_blocks
+from cltr.training.threads import one_ahead
 from cltr.types import Affine, ClickData, ClickStatistics, Floats, Integers
 from cltr_dr.loss import BatchTargets
 from cltr_dr.targets import LossName, make_targets
@@ -25,8 +25,6 @@ ROWS_AHEAD = 16_384
 WIDEST = 5.0
 """Features are standardised and cut here, so that an outlier does not decide a prediction."""
 Matrix = NDArray[np.float32]
-_Given = TypeVar("_Given")
-_Made = TypeVar("_Made")
 
 
 class Moments(NamedTuple):
@@ -165,7 +163,7 @@ class Examples:
 
         together = size * max(1, ROWS_AHEAD // size) if ahead else size
         chosen = (order[start : start + together] for start in range(0, len(order), together))
-        for several in _one_ahead(gather, chosen) if ahead else map(gather, chosen):
+        for several in one_ahead(gather, chosen, aside=ahead):
             for x, hit, missed in zip(*(split(part, size) for part in several), strict=True):
                 yield x, BatchTargets(hit, missed, slope, offset)
 
@@ -186,19 +184,6 @@ def _divided(values: NDArray[Any], scale: float) -> Matrix:
     out: Matrix = np.empty(values.shape, np.float32)
     np.divide(values, scale, out=out, dtype=np.float64, casting="same_kind")
     return out
-
-
-def _one_ahead(work: Callable[[_Given], _Made], given: Iterable[_Given]) -> Iterator[_Made]:
-    """What ``map`` gives, with the next one made by another thread while one is used."""
-    with ThreadPoolExecutor(1) as aside:
-        waiting: Future[_Made] | None = None
-        for one in given:
-            next_one = aside.submit(work, one)
-            if waiting is not None:
-                yield waiting.result()
-            waiting = next_one
-        if waiting is not None:
-            yield waiting.result()
 
 
 def _parts(n: int) -> Iterator[slice]:
