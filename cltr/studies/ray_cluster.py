@@ -12,12 +12,13 @@ import tempfile
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cltr.errors import CltrError, DataError, UsageError
 from cltr.studies.portable_arithmetic import CHOICES, common_arithmetic
+from cltr.studies.ray_client import connect_client, in_touch
 from cltr.studies.study import Cell, Study
 
 RETRIES = 8
@@ -59,10 +60,20 @@ def _connect(ray: Any, address: str, workers: int | None) -> None:
         given["address"] = address
     elif workers is not None and "RAY_ADDRESS" not in os.environ:
         given["num_cpus"] = workers
+    at = os.environ.get("RAY_ADDRESS", "") if address == "ray" else address
+
+    def start() -> None:
+        _start(ray, include_dashboard=False if address == "ray" else None, **given)
+
     with common_arithmetic(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Ray about itself
         try:
-            _start(ray, include_dashboard=False if address == "ray" else None, **given)
+            if at.startswith("ray://"):
+                connect_client(at, start)
+            else:
+                start()
+        except CltrError:
+            raise
         except Exception as error:  # of any class: Ray raises Exception itself if it starts slowly
             line = next(iter(str(error).splitlines()), type(error).__name__)
             raise CltrError(f"--cluster {address}: Ray did not start: {line}") from error
@@ -107,13 +118,15 @@ def compute_on_ray(
         waiting = [task.remote(*given, _as_text(group)) for group in groups]
         try:
             while waiting:
-                finished, waiting = ray.wait(waiting, timeout=0.5)
+                with in_touch():
+                    finished, waiting = ray.wait(waiting, timeout=0.5)
                 for one in finished:
                     on_rows(json.loads(_result(ray, one)))
                 tell()
         finally:
-            for one in waiting:
-                ray.cancel(one, force=True)
+            with suppress(ConnectionError):
+                for one in waiting:
+                    ray.cancel(one, force=True)
 
 
 def _as_text(group: list[Keyed]) -> str:
@@ -123,7 +136,8 @@ def _as_text(group: list[Keyed]) -> str:
 def _result(ray: Any, reference: Any) -> Any:
     """What a task gave, or its error in one line."""
     try:
-        return ray.get(reference)
+        with in_touch():
+            return ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         cause = getattr(error, "cause", None) or error
         line = (str(cause).splitlines() or [""])[-1]
