@@ -34,10 +34,12 @@ class Adam:
     ) -> None:
         import torch
 
+        given = {name: one for name, one in parameters if one.requires_grad}
+        self._steps = torch.zeros(len(given))
+        """One number for each parameter; slots have views of them."""
         self._slots = {
-            name: (one, torch.zeros_like(one), torch.zeros_like(one), torch.tensor(0.0))
-            for name, one in parameters
-            if one.requires_grad
+            name: (one, torch.zeros_like(one), torch.zeros_like(one), steps)
+            for (name, one), steps in zip(given.items(), self._steps, strict=True)
         }
         self._rate, self._decay = learning_rate, weight_decay
         self._small = sum(slot[0].numel() for slot in self._slots.values()) < SMALL
@@ -62,14 +64,18 @@ class Adam:
         """Move all parameters that have a gradient."""
         import torch
 
+        moved = [slot for slot in self._slots.values() if slot[0].grad is not None]
         groups: dict[torch.dtype, list[Any]] = {}
-        for slot in self._slots.values():
-            if slot[0].grad is not None:
-                groups.setdefault(slot[0].dtype, []).append(slot)
+        for slot in moved:
+            groups.setdefault(slot[0].dtype, []).append(slot)
         with torch.no_grad(), one_thread() if self._small else nullcontext():
+            if len(moved) == len(self._slots):
+                self._steps.add_(1)  # all at once: one call for each takes longer than a step
+            else:
+                for slot in moved:
+                    slot[3].add_(1)
             for slots in groups.values():
                 parameters, means, squares, steps = map(list, zip(*slots, strict=True))
-                torch._foreach_add_(steps, 1)
                 torch._fused_adamw_(
                     parameters,
                     [parameter.grad for parameter in parameters],

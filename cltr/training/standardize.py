@@ -114,19 +114,36 @@ def fit_standardization(features: Matrix) -> Standardization:
 
 def _fit_columns(raw: Floats) -> tuple[Booleans, Floats, Floats, Floats]:
     """What the fields of :class:`Standardization` are for some features, ``[docs, some]``."""
-    low, middle, high = np.quantile(raw, (0.25, 0.5, 0.75), axis=0)
+    in_order = np.sort(raw.T)  # a row for each feature; by far the fastest way to its quantiles
+    low, middle, high = (_quantile(in_order, share) for share in (0.25, 0.5, 0.75))
     spread = np.maximum(high - low, np.abs(middle)) / 1.35
-    reach = np.abs(raw - middle).max(0)
-    sizes = np.where(raw == 0, np.nan, np.abs(raw))
-    used = ~np.isnan(sizes).all(0)
-    unit = np.ones(raw.shape[1])
-    unit[used] = np.nanmedian(sizes[:, used], axis=0)
+    reach = np.maximum(in_order[:, -1] - middle, middle - in_order[:, 0])
+    unit = np.array([_median_size(values) for values in in_order])
     tailed = reach > LONG_TAIL * np.where(spread > 0, spread, unit)
     shaped = _shaped(raw, tailed, unit)
     center, deviation = shaped.mean(0), shaped.std(0)
     # What rounding leaves of a feature that never varies is no deviation.
     constant = deviation <= 1e-7 * np.abs(center)
     return tailed, unit, center, np.where(constant, np.inf, deviation)
+
+
+def _quantile(in_order: Floats, share: float) -> Floats:
+    """Of each sorted row, with the bits of ``np.quantile``."""
+    at = share * (in_order.shape[1] - 1)
+    below = int(at)
+    first, second = in_order[:, below], in_order[:, min(below + 1, in_order.shape[1] - 1)]
+    part, gap = at - below, second - first
+    found: Floats = second - gap * (1 - part) if part >= 0.5 else first + gap * part
+    return found
+
+
+def _median_size(in_order: Floats) -> float:
+    """The median of sorted values' sizes, without those that are 0; 1 if all are."""
+    first, last = np.searchsorted(in_order, 0.0), np.searchsorted(in_order, 0.0, side="right")
+    sizes = np.sort(np.concatenate([-in_order[:first], in_order[last:]]))
+    if not len(sizes):
+        return 1.0
+    return float(0.5 * (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]))
 
 
 def _shaped(features: NDArray[np.floating], tailed: Booleans, unit: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """Guards Adam and the step of a torch model: the bits of torch's own, without its compiler."""
 
 import numpy as np
+import pytest
 import torch
 
 from cltr.documents import Documents, ModelSetup
@@ -19,19 +20,25 @@ def parameters() -> list[torch.nn.Parameter]:
     ]
 
 
-def test_it_has_the_bits_of_torch():
+@pytest.mark.parametrize("often", [1, 3], ids=["all", "one without a gradient now and then"])
+def test_it_has_the_bits_of_torch(often):
     ours, theirs = parameters(), parameters()
     mine = Adam(zip("abc", ours, strict=True), learning_rate=0.01, weight_decay=0.3)
     torchs = torch.optim.AdamW(theirs, lr=0.01, weight_decay=0.3, fused=True)
     rng = np.random.default_rng(1)
-    for _ in range(20):
-        for one, other in zip(ours, theirs, strict=True):
+    for step in range(20):
+        for i, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            if i == 1 and step % often:
+                one.grad = other.grad = None
+                continue
             one.grad = torch.from_numpy(rng.normal(size=one.shape).astype(np.float32))
             other.grad = one.grad.clone()
         mine.step()
         torchs.step()
     for one, other in zip(ours, theirs, strict=True):
         assert torch.equal(one, other)
+    assert mine.state()["a/steps"] == 20
+    assert mine.state()["b/steps"] == -(-20 // often)
 
 
 def test_a_step_has_the_bits_of_backward_and_torchs_optimizer():

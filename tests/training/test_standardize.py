@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from cltr.documents import Documents, ModelSetup
 from cltr.errors import DataError
 from cltr.testing import tiny_dataset
+from cltr.training import standardize
 from cltr.training.scorers import Linear, Mlp
 from cltr.training.standardize import FARTHEST, Standardization, fit_standardization
 
@@ -49,6 +50,25 @@ def test_order_is_kept(seed):
     raw = (rng.standard_cauchy((40, 1)) * 10.0 ** rng.integers(-6, 7)).astype(np.float32)
     inputs = fit_standardization(raw).apply(raw)[:, 0]
     assert (np.diff(inputs[np.argsort(raw[:, 0])]) >= 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 1000, 1001, 1002, 1003])
+def test_quantiles_and_sizes_have_the_bits_of_numpy(n):
+    rng = np.random.default_rng(n)
+    raw = rng.standard_normal((n, 6), np.float32).astype(np.float64)
+    raw[:, 1], raw[:, 2], raw[:, 3] = np.exp(9 * raw[:, 1]), 0.0, -np.abs(raw[:, 3])
+    raw[rng.random(n) < 0.7, 4] = 0.0
+    in_order = np.sort(raw.T)
+    for share in (0.25, 0.5, 0.75):
+        np.testing.assert_array_equal(
+            standardize._quantile(in_order, share), np.quantile(raw, share, axis=0)
+        )
+    for column, values in zip(raw.T, in_order, strict=True):
+        sizes = np.abs(column[column != 0])
+        assert standardize._median_size(values) == (np.median(sizes) if len(sizes) else 1.0)
+    middle = standardize._quantile(in_order, 0.5)
+    reach = np.maximum(in_order[:, -1] - middle, middle - in_order[:, 0])
+    np.testing.assert_array_equal(reach, np.abs(raw - middle).max(0))
 
 
 def test_state_is_whole():
