@@ -1,7 +1,7 @@
 """Write the tables of the pages from the files of results: python docs/fill_results.py.
 
 ``safety.md`` from safety.csv, ``training.md`` from training.csv, ``variance.md`` from variance.csv,
-``benchmarks.md`` and ``performance.md`` from benchmarks.json, before-after.json and arithmetic.csv,
+``benchmarks.md`` and ``performance.md`` from benchmarks.json, before-after.json and arithmetic-*.csv,
 ``scale.md`` from scaling.json. Each page names the command that measures its file. Numbers in the
 sentences of ``performance.md`` come from the same rows and stand between ``<!-- number NAME -->``
 and ``<!-- end -->``.
@@ -50,7 +50,9 @@ def tables() -> dict[tuple[str, str], str]:
     found["benchmarks.md", "benchmarks"] = benchmarks()
     found["scale.md", "scaling"] = scaling.table(_read("scaling.json"))
     found["benchmarks.md", "before and after"] = before_after.table(_read("before-after.json"))
-    found["performance.md", "arithmetic"] = arithmetic.table(DOCS / "arithmetic.csv")
+    for processor in ("AMD", "Intel"):
+        results = DOCS / f"arithmetic-{processor.lower()}.csv"
+        found["performance.md", f"arithmetic, {processor}"] = arithmetic.table(results)
     found["performance.md", "highlights"] = benchmarks(HIGHLIGHTS)
     return found
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 65_536
 """Documents that are scored together: bounds memory, whatever the data set's size."""
 NEGLIGIBLE = 1e-25
-"""Slopes of smaller size are 0. A step of Adam by one alone is below 1e-16 of the learning rate.
+"""Slopes of smaller size are 0. A step of Adam by one alone is below 1e-15 of the learning rate.
 And in products with weights and inputs they would become numbers so small that some processors,
-those of Intel for example, take a hundred times as long for each (``bench_small_slopes``)."""
+those of Intel for example, take many times as long for each (``bench_small_slopes``)."""
 ADDS = "adds_to_production"
 """In the state of a model whose scores are added to production's."""
 
