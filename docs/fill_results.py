@@ -1,10 +1,10 @@
 """Write the tables of the pages from the files of results: python docs/fill_results.py.
 
 ``safety.md`` from safety.csv, ``training.md`` from training.csv, ``variance.md`` from variance.csv,
-``benchmarks.md`` and ``performance.md`` from benchmarks.json, before-after.json and arithmetic-*.csv,
-``scale.md`` from scaling.json. Each page names the command that measures its file. Numbers in the
-sentences of ``performance.md`` come from the same rows and stand between ``<!-- number NAME -->``
-and ``<!-- end -->``.
+``benchmarks.md`` and ``performance.md`` from benchmarks.json, before-after.json and
+arithmetic-*.csv, ``scale.md`` from scaling.json. Each page names the command that measures its
+file. Numbers in the sentences of ``performance.md`` come from the same rows and stand between
+``<!-- number NAME -->`` and ``<!-- end -->``.
 ``--benchmarks`` first takes over what the last ``make bench`` left in .benchmarks.
 """
 
