@@ -28,6 +28,12 @@ TOKEN = (
 )
 
 
+def require_address(cluster: str) -> None:
+    """Refuse what is neither ``ray`` nor an address, before any work."""
+    if cluster != "ray":
+        _place(cluster)
+
+
 def connect_client(address: str, connect: Callable[[], None]) -> None:
     """Connect to the cluster at an address, or say in one line what is wrong.
 
@@ -104,7 +110,7 @@ def _ask(address: str) -> bool:
 def _place(address: str) -> str:
     try:
         parts = urlsplit(address)
-        known = bool(parts.hostname and parts.port)
+        known = parts.scheme == "ray" and bool(parts.hostname and parts.port)
     except ValueError:  # of the port
         known = False
     if not known:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from cltr.errors import CltrError, DataError, UsageError
 from cltr.studies.portable_arithmetic import CHOICES, common_arithmetic
-from cltr.studies.ray_client import connect_client, in_touch
+from cltr.studies.ray_client import connect_client, in_touch, require_address
 from cltr.studies.study import Cell, Study
 
 RETRIES = 8
@@ -38,8 +38,7 @@ def ray_cluster(address: str, *, workers: int | None = None) -> Iterator[Any]:
             machine, or else a new one on its cores; ``ray://host:port`` for the one there.
         workers: processes of a new cluster; as many as there are cores by default.
     """
-    if address != "ray" and not address.startswith("ray://"):
-        raise UsageError(f"--cluster {address}: expected ray or ray://host:port")
+    require_address(address)
     try:
         import ray
     except ModuleNotFoundError as error:

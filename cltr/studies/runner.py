@@ -28,6 +28,7 @@ from cltr.files.storage import make_folder, write_beside
 from cltr.studies.cell_files import CELLS, cell_file, forget_failed, read_row, write_row
 from cltr.studies.cell_worker import CellWorker, ground_of, key_of
 from cltr.studies.portable_arithmetic import common_arithmetic
+from cltr.studies.ray_client import require_address
 from cltr.studies.study import Cell, Study
 
 WAITING = 0.5
@@ -74,6 +75,8 @@ def run_study(
         cluster: ``ray`` or ``ray://host:port``, to compute on a Ray cluster; processes if empty.
         on_progress: called now and then.
     """
+    if cluster:
+        require_address(cluster)
     needed = check_methods(study)
     resume_with_the_same()
     groups = _keyed(study)

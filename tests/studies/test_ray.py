@@ -86,6 +86,14 @@ def test_intervals_are_those_of_one_process(cluster, tmp_path):
     assert there == here and "intervals" in there
 
 
+@pytest.mark.parametrize("address", ["rayy", "ray://head", "http://head:1", "ray://head:port"])
+def test_a_wrong_address_is_refused_before_any_work(address, tmp_path):
+    study = Study.parse({"seeds": 1, "base": BASE, "methods": METHODS}, owner="")
+    with pytest.raises(UsageError, match=f"^--cluster {address}: expected ray or ray://host:port$"):
+        run_study(study, tmp_path / "study", cluster=address)
+    assert not (tmp_path / "study").exists()
+
+
 def _fail(number):
     raise CltrError(f"number {number} cannot be computed")
 
