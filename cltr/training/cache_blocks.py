@@ -6,8 +6,8 @@ ROWS = 2048
 """In a block: 150 float32 numbers a row are 1.2 MB."""
 
 
-def cache_blocks(n: int) -> Iterator[slice]:
-    """All of ``n`` rows, ``ROWS`` at a time; the last block has what is left besides.
+def cache_blocks(n: int, rows: int = ROWS) -> Iterator[slice]:
+    """All of ``n`` rows, ``rows`` at a time; the last block has what is left besides.
 
     Matrix products of all rows at once and of such blocks have the same bits, since libraries work
     on rows in small groups, and only the last of these groups can be a part of one.
@@ -16,6 +16,6 @@ def cache_blocks(n: int) -> Iterator[slice]:
         >>> list(cache_blocks(5_000))
         [slice(0, 2048, None), slice(2048, 5000, None)]
     """
-    for start in range(0, max(n - ROWS, 0) + 1, ROWS):
+    for start in range(0, max(n - rows, 0) + 1, rows):
         rest = n - start
-        yield slice(start, n if rest < 2 * ROWS else start + ROWS)
+        yield slice(start, n if rest < 2 * rows else start + rows)

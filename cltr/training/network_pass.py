@@ -3,10 +3,14 @@
 Threads share the blocks. Which rows a block has does not depend on the number of threads, and the
 gradients of blocks are added up in order, so results do not depend on it either. Who has one block
 at a time calls :func:`forward` and :func:`backward`.
+
+Most documents of a list have next to no chance of a good rank, and the objective hardly changes
+with their scores. The backward pass leaves them out: :func:`without_small_slopes`.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from cltr.training.products import Products, chosen_products
@@ -19,22 +23,29 @@ ROWS = 2048
 """In a block at most: what is computed of it stays in the cache."""
 MULTIPLE = 64
 """Blocks are filled up with rows of 0 to a multiple of this: oneDNN compiles for each shape."""
+SMALL_SLOPE = 0.01
+"""Share of the mean slope of a list, in size, below which a document's slope is left out: so all
+that are left out are together less than this share of the list's slopes."""
 Layer = tuple["torch.Tensor", "torch.Tensor"]
 """Weights ``[out, in]`` and bias ``[out]``."""
 
 
-def network_scores(features: "torch.Tensor", layers: Sequence[Layer]) -> "torch.Tensor":
+def network_scores(
+    features: "torch.Tensor", layers: Sequence[Layer], offsets: "torch.Tensor | None" = None
+) -> "torch.Tensor":
     """Scores of rows, ``[rows]``; their gradient goes to the layers.
 
     Args:
         features: ``[rows, features]``, float32, at least one row.
         layers: with ReLU between them; the last has one output.
+        offsets: of lists, ``[lists + 1]``: gradients leave out the small slopes of each; None if
+            all slopes count.
     """
     import torch
 
     if torch.is_grad_enabled():
         parameters = [one for layer in layers for one in layer]
-        scores: torch.Tensor = _both_passes().apply(features, *parameters)
+        scores: torch.Tensor = _both_passes().apply(features, offsets, *parameters)
         return scores
     products = chosen_products()
     parts = by_threads(lambda block: forward(block, layers, products)[1], _blocks(features))
@@ -49,8 +60,8 @@ def _both_passes() -> Any:
         """As torch's differentiation calls them."""
 
         @staticmethod
-        def forward(context: Any, features: Any, *parameters: Any) -> Any:
-            layers = layers_of(parameters)
+        def forward(context: Any, features: Any, offsets: Any, *parameters: Any) -> Any:
+            layers, context.offsets = layers_of(parameters), offsets
             context.products = products = chosen_products()
             found = by_threads(lambda block: forward(block, layers, products), _blocks(features))
             context.save_for_backward(*parameters)
@@ -59,11 +70,12 @@ def _both_passes() -> Any:
 
         @staticmethod
         def backward(context: Any, slopes: Any) -> Any:
-            layers = layers_of(context.saved_tensors)
+            layers, products = layers_of(context.saved_tensors), context.products
+            if context.offsets is not None:
+                slopes = without_small_slopes(slopes, context.offsets)
             blocks = zip(context.inputs, slopes.split(_rows(len(slopes))), strict=True)
-            products = context.products
-            found = by_threads(lambda block: _filled_up(*block, layers, products), blocks)
-            return None, *(sum(of_blocks) for of_blocks in zip(*found, strict=True))
+            found = by_threads(lambda block: _of_slopes(*block, layers, products), blocks)
+            return None, None, *(reduce(add, each) for each in zip(*found, strict=True))
 
     return BothPasses
 
@@ -89,16 +101,46 @@ def _blocks(features: "torch.Tensor") -> "list[torch.Tensor]":
     return [*blocks, pad(last, (0, 0, 0, missing)) if missing else last]
 
 
-def _filled_up(
+def without_small_slopes(slopes: "torch.Tensor", offsets: "torch.Tensor") -> "torch.Tensor":
+    """The slopes of whole lists, 0 where they are small beside the others of their list.
+
+    Args:
+        slopes: ``[rows]``.
+        offsets: of the lists, ``[lists + 1]``.
+
+    Example:
+        >>> import torch
+        >>> slopes = torch.tensor([5.0, -3.0, 0.02, 0.03])
+        >>> without_small_slopes(slopes, torch.tensor([0, 3, 4]))
+        tensor([ 5.0000, -3.0000,  0.0000,  0.0300])
+    """
+    import torch
+
+    from cltr.kernels.small_slopes import leave_out
+
+    kept = torch.empty_like(slopes)
+    leave_out(slopes.numpy(), offsets.numpy(), SMALL_SLOPE, kept.numpy())
+    return kept
+
+
+def _of_slopes(
     inputs: "Sequence[torch.Tensor]",
     slopes: "torch.Tensor",
     layers: Sequence[Layer],
     products: Products,
 ) -> "list[torch.Tensor]":
-    """The backward pass of a block that may have rows of 0 at its end."""
+    """The backward pass of the rows of a block that have a slope; it may have more rows."""
     from torch.nn.functional import pad
 
-    return backward(inputs, pad(slopes, (0, len(inputs[0]) - len(slopes))), layers, products)
+    rows = slopes.nonzero().squeeze(-1)
+    n = MULTIPLE * max(1, -(-len(rows) // MULTIPLE))
+    if n == len(inputs[0]):
+        return backward(inputs, pad(slopes, (0, n - len(slopes))), layers, products)
+    # Filled up with the first row, without a slope.
+    missing = n - len(rows)
+    chosen = pad(rows, (0, missing))
+    inputs = [one.index_select(0, chosen) for one in inputs]
+    return backward(inputs, pad(slopes[rows], (0, missing)), layers, products)
 
 
 def forward(

@@ -144,7 +144,7 @@ def _feed_forward(widths: list[int]) -> "torch.nn.Module":
         def forward(self, documents: Tensors) -> "torch.Tensor":
             features = documents.features
             if fast_products() and len(features):
-                return network_scores(features, self._linear())
+                return network_scores(features, self._linear(), documents.offsets)
             if torch.is_grad_enabled():
                 scores: torch.Tensor = self.layers(features)
             else:

@@ -23,6 +23,8 @@ LONG_TAIL = 20.0
 """Deviations, by the middle half of the values, that only a long tail reaches."""
 SAMPLE = 200_000
 """Documents that are looked at; more would change nothing."""
+ROWS_AT_ONCE = 1024
+"""Documents of a block that one thread standardises: a step of training has several blocks."""
 COLUMNS_AT_ONCE = 8
 """Features that are fitted together: bounds memory."""
 PREFIX = "inputs/"
@@ -53,7 +55,7 @@ class Standardization:
         """
         features = np.asarray(features)  # rows of several files may be joined
         found = np.empty(features.shape, np.float32)
-        blocks = cache_blocks(len(features))
+        blocks = cache_blocks(len(features), ROWS_AT_ONCE)
         by_threads(lambda rows: self._apply(features[rows], found[rows]), blocks)
         return found
 

@@ -1,17 +1,23 @@
 """Guards the network's passes: scores and gradients as torch's, the same bits by any threads."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cltr.studies.portable_arithmetic import CHOICES
 from cltr.training import network_pass
 from cltr.training.network_pass import (
     MULTIPLE,
     ROWS,
+    SMALL_SLOPE,
     backward,
     forward,
     network_scores,
+    without_small_slopes,
 )
 from cltr.training.products import ONEDNN, TORCH, Products, chosen_products, mkl_at_its_best
 from cltr.training.scorers import _feed_forward
@@ -114,11 +120,74 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(n):
             torch.set_num_threads(threads)
             scores = network_scores(inputs[:n], linear(layers))
             found.append([scores.detach(), *learned(scores, layers, slopes)])
+            few, offsets = peaked(n, 3)
+            scores = network_scores(inputs[:n], linear(layers), offsets)
+            found[-1] += learned(scores, layers, few)
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
     for other in found[1:]:
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def peaked(n, lists):
+    """Slopes of lists, a few large and most next to nothing; where lists begin."""
+    rng = np.random.default_rng(n)
+    ends = np.sort(rng.integers(0, n + 1, lists - 1))
+    slopes = torch.from_numpy(rng.normal(size=n) * 10.0 ** rng.integers(-9, 1, n)).float()
+    return slopes, torch.from_numpy(np.concatenate([[0], ends, [n]]))
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("lists", [1, 7, 150])
+def test_small_slopes_are_left_out_and_no_others(n, lists):
+    layers, inputs = network([23, 12, 1])
+    slopes, offsets = peaked(n, lists)
+    kept = without_small_slopes(slopes, offsets)
+    assert n < MULTIPLE or 0 < int((kept == 0).sum()) < n
+    found = learned(network_scores(inputs[:n], linear(layers), offsets), layers, slopes)
+    expected = learned(layers(inputs[:n]).squeeze(-1), layers, kept)
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5 * float(theirs.abs().max()))
+
+
+@given(
+    st.lists(
+        st.lists(st.floats(-1e6, 1e6, width=32), max_size=9),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_a_list_loses_next_to_nothing_law(given_lists):
+    ends = np.cumsum([0, *map(len, given_lists)])
+    slopes = torch.tensor([one for each in given_lists for one in each], dtype=torch.float32)
+    kept = without_small_slopes(slopes, torch.from_numpy(ends))
+    lost = (slopes - kept).double().abs()
+    assert torch.equal(kept[kept != 0], slopes[kept != 0])
+    for first, last in pairwise(ends):
+        whole = float(slopes[first:last].double().abs().sum())
+        assert float(lost[first:last].sum()) <= SMALL_SLOPE * whole * (1 + 1e-6)
+
+
+def test_lists_without_slopes_teach_nothing():
+    layers, inputs = network([9, 4, 1])
+    offsets = torch.tensor([0, 60, 100])
+    scores = network_scores(inputs[:100], linear(layers), offsets)
+    assert all(not one.any() for one in learned(scores, layers, torch.zeros(100)))
+
+
+def test_training_leaves_small_slopes_out_where_arithmetic_is_fast(monkeypatch):
+    module, (slopes, offsets) = _feed_forward([5, 3, 1]), peaked(300, 3)
+    documents = Tensors(torch.randn(300, 5), torch.arange(300), offsets, None)
+
+    def gradients(given):
+        return learned(module(documents), module.layers, given)
+
+    fast, of_kept = gradients(slopes), gradients(without_small_slopes(slopes, offsets))
+    assert all(torch.equal(a, b) for a, b in zip(fast, of_kept, strict=True))
+    monkeypatch.setenv("MKL_CBWR", CHOICES["MKL_CBWR"])
+    alike, of_kept = gradients(slopes), gradients(without_small_slopes(slopes, offsets))
+    assert not all(torch.equal(a, b) for a, b in zip(alike, of_kept, strict=True))
 
 
 def test_products_of_torch_are_used_where_all_processors_should_compute_alike(monkeypatch):

@@ -35,6 +35,11 @@ from cltr_dr.targets import LossName
 if TYPE_CHECKING:
     import torch
 
+MANY_STEPS = 1_000
+"""Steps of Adam after which a fit goes on only where it still gains something. On many documents a
+pass has hundreds of steps, and the loss wavers by more from pass to pass than it falls."""
+LEAST_GAIN = 0.001
+"""Share by which the loss on held-out clicks must fall then to count as better."""
 Layers: TypeAlias = tuple[tuple[Matrix, Matrix], ...]
 """Weights ``[out, in]`` and bias ``[out]`` of each layer."""
 Parameters: TypeAlias = "list[torch.nn.Parameter]"
@@ -59,7 +64,8 @@ class RegressionOptions(Options):
     patience: int = Field(
         10,
         ge=1,
-        description=("stop after this many passes without a better loss on held-out clicks."),
+        description="stop after this many passes without a better loss on held-out clicks; after "
+        f"{MANY_STEPS:,} steps it counts as better if it is lower by {LEAST_GAIN:.1%}.",
     )
     learning_rate: float = Field(
         5e-3, gt=0, description=("step size; larger is faster and less stable.")
@@ -145,7 +151,7 @@ def _examples(
 
 @dataclass
 class _Fit:
-    """Adam with early stopping; the start counts as a candidate.
+    """Adam with early stopping; the best epoch counts, and the start is a candidate.
 
     Where there is another thread it gathers the next batches, and judges an epoch while the next
     one runs: what is kept is the same, and at most one epoch is in vain.
@@ -162,11 +168,14 @@ class _Fit:
     def run(self, prior: float) -> Regression:
         parameters = self._parameters(prior)
         layers = _copied(parameters)
-        best, best_epoch = self._judge(layers), 0
+        best = better = self._judge(layers)
+        better_epoch, steps = 0, -(-len(self.kept.rows) // self.options.batch)
         for epoch, (value, found) in enumerate(self._epochs(parameters), 1):
             if value < best:
-                best, best_epoch, layers = value, epoch, found
-            elif epoch - best_epoch >= self.options.patience:
+                best, layers = value, found
+            if value < better * (1 - LEAST_GAIN * (epoch * steps > MANY_STEPS)):
+                better, better_epoch = value, epoch
+            elif epoch - better_epoch >= self.options.patience:
                 break
         return Regression(self.inputs.moments, layers)
 

@@ -10,7 +10,7 @@ from cltr.clicks.models import PositionBased, TrustBias
 from cltr.errors import OptionError, UnsupportedError
 from cltr.interfaces import ClickModel
 from cltr.types import ClickData, ClickStatistics, Dataset
-from cltr_dr import DM, DR
+from cltr_dr import DM, DR, regression
 from cltr_dr.examples import Counts, Moments
 from cltr_dr.regression import Regression
 from cltr_dr.targets import make_targets
@@ -191,6 +191,25 @@ def test_the_best_held_out_weights_are_kept():
     assert error(stopped, truth) < error(overfit, truth)
 
 
+@pytest.mark.parametrize(("passes", "asked_for"), [(6, 6), (0, 4), (2, 5)])
+def test_after_many_steps_a_fit_stops_where_it_hardly_gains(passes, asked_for, monkeypatch):
+    """All gains count in the first passes, then only those of 0.1%; three more passes are made."""
+    asked, losses = [], [0.9, 0.8999, 0.8998, 0.8997, 0.8996, 0.8995]
+
+    def epochs(self, parameters):
+        steps = -(-len(self.kept.rows) // self.options.batch)
+        monkeypatch.setattr(regression, "MANY_STEPS", passes * steps)
+        for loss in losses:
+            asked.append(loss)
+            yield loss, ((np.full((1, 1), loss, np.float32), np.zeros(1, np.float32)),)
+
+    monkeypatch.setattr(regression._Fit, "_epochs", epochs)
+    monkeypatch.setattr(regression._Fit, "_judge", lambda self, layers: 1.0)
+    found = fitted(world(displays=5), batch=8, patience=3).regression
+    assert asked == losses[:asked_for]
+    assert found.layers[0][0].item() == pytest.approx(min(asked))
+
+
 def test_a_log_without_clicks_or_displays_gives_a_constant():
     data = world(displays=20)
     nothing = np.zeros_like(data.statistics.impressions)
@@ -318,7 +337,7 @@ def test_a_fit_has_the_bits_of_one_by_autograd(loss_name, options, monkeypatch):
     import torch
 
     from cltr.training.products import TORCH
-    from cltr_dr import loss, regression
+    from cltr_dr import loss
 
     def by_autograd(self, parameters, optimizer):
         order = self.rng.permutation(len(self.kept.rows))
@@ -344,8 +363,6 @@ def test_a_fit_has_the_bits_of_one_by_autograd(loss_name, options, monkeypatch):
 
 def test_weights_start_as_those_of_torch(monkeypatch):
     import torch
-
-    from cltr_dr import regression
 
     monkeypatch.setattr(regression._Fit, "_judge", lambda self, layers: 0.0)
     found = fitted(world(displays=2, n_features=6), hidden=(9, 5), seed=7, epochs=0)
