@@ -1,6 +1,7 @@
 """The contracts of a policy, which a ranker trains, and of a model, which a scorer builds."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Literal, Protocol
 
 import numpy as np
@@ -20,10 +21,18 @@ class Policy(ABC):
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
         r"""Return each document's expected rank weight :math:`\omega`, shaped like ``scores``."""
 
+    def several_weights(
+        self, scores: Floats, lists: Lists, rank_weights: Sequence[Floats]
+    ) -> list[Floats]:
+        """Return the expected weights for several rank weights of one length.
+
+        Same numbers as one after the other; a policy may share work between them.
+        """
+        return [self.expected_weights(scores, lists, each) for each in rank_weights]
+
     def rank_distribution(self, scores: Floats, lists: Lists, top_k: int) -> Floats:
         """Return P(rank(d) = k), ``[..., docs, K]``."""
-        by_rank = [self.expected_weights(scores, lists, unit) for unit in np.eye(top_k)]
-        return np.stack(by_rank, axis=-1)
+        return np.stack(self.several_weights(scores, lists, list(np.eye(top_k))), axis=-1)
 
     def first_weights(
         self, scores: Floats, lists: Lists, chosen: Booleans, rank_weights: Floats

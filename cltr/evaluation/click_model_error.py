@@ -47,7 +47,7 @@ class ClickModelError:
             return cls(False)
         if fitted.covariance is None or production is None:
             return cls(True)
-        chances = np.stack([production.weights(unit) for unit in np.eye(top_k)], axis=1)
+        chances = np.stack(production.several_weights(list(np.eye(top_k))), axis=1)
         return cls(True, fitted.covariance[:, :top_k, :, :top_k], chances)
 
     def size(self, each: Floats, relevance: Floats) -> tuple[float, str | None]:

@@ -156,8 +156,8 @@ def _of_part(
     lists, labels = dataset.lists, dataset.labels.astype(np.float64, copy=False)
     relevant = _relevant(dataset, options)
     gains = labels if options.gain == "linear" else np.exp2(labels) - 1.0
-    weights = policy.weights(rank_weights("dcg", top_k))
-    found = lists.sum(relevant * policy.weights(np.ones(top_k)))
+    weights, shown = policy.several_weights([rank_weights("dcg", top_k), np.ones(top_k)])
+    found = lists.sum(relevant * shown)
     return {
         "ndcg": expected_ndcg(weights, gains, lists, top_k=top_k),
         "dcg": lists.sum(gains * weights),

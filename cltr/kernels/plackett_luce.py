@@ -58,14 +58,24 @@ _JIT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 @njit(parallel=True, **_JIT)
 def expected_weights(scores, starts, lengths, weights, nodes, accuracy, out):
-    r"""Write :math:`\omega` of every list into ``out`` (same layout as ``scores``)."""
+    r"""Write :math:`\omega` of every list into ``out``, for each row of rank weights.
+
+    Args:
+        scores: of documents, flat.
+        starts: of lists.
+        lengths: of lists.
+        weights: ``[metrics, K]``; a list is lined up and walked once for all of them.
+        nodes: of an octave; see :func:`nodes_per_octave`.
+        accuracy: largest error.
+        out: ``[metrics, scores]``, filled.
+    """
     for turn in prange((len(starts) + TURNS - 1) // TURNS):
         mine = slice(turn * TURNS, (turn + 1) * TURNS)
-        room = _room(lengths[mine], len(weights), 1)
+        room = _room(lengths[mine], weights.shape[1], 1)
         for start, n in np.column_stack((starts[mine], lengths[mine])):
             if n > 0:
                 chunk = slice(start, start + n)
-                _weights_of_list(scores[chunk], weights, nodes, accuracy, room, out[chunk])
+                _weights_of_list(scores[chunk], weights, nodes, accuracy, room, out[:, chunk])
 
 
 @njit(**_JIT)
@@ -79,8 +89,8 @@ def _room(lengths, ranks, walks):
 
 @njit(**_JIT)
 def _weights_of_list(scores, weights, nodes, accuracy, room, out):
-    n = len(scores)
-    ranks = min(len(weights), n)
+    n, metrics = len(scores), len(weights)
+    ranks = min(weights.shape[1], n)
     order, rates, behind = line_up(scores)
     total = behind[0]
     first = accuracy ** (1 / 3) / total
@@ -88,12 +98,13 @@ def _weights_of_list(scores, weights, nodes, accuracy, room, out):
 
     below1 = step * first / math.expm1(step)
     below2 = step * first**2 / math.expm1(2 * step)
-    top = weights[0]
-    drop = (weights[1] if ranks > 1 else 0.0) - top
-    found = np.empty(n)
-    for d in range(n):
-        rate = rates[d]
-        found[d] = rate * (top * below1 + below2 * (drop * (total - rate) - top * rate))
+    found = np.empty((metrics, n))
+    for m in range(metrics):
+        top = weights[m, 0]
+        drop = (weights[m, 1] if ranks > 1 else 0.0) - top
+        for d in range(n):
+            rate = rates[d]
+            found[m, d] = rate * (top * below1 + below2 * (drop * (total - rate) - top * rate))
 
     times, present, absent, befores, afters = room
     before, after = befores[0], afters[0]
@@ -101,28 +112,37 @@ def _weights_of_list(scores, weights, nodes, accuracy, room, out):
     for shift in range(passes):
         set_off(first * 2.0 ** (shift / nodes), nodes // passes, times)
         there = near = 0
-        next_gets = 0.0
+        next_gets = np.zeros(metrics)
         unfinished = 1.0
         while unfinished > accuracy:
             there, nearer = move_up(
                 rates, behind, times, nodes // passes, there, near, accuracy, present, absent
             )
-            for d in range(near, nearer):
-                found[d] += rates[d] * next_gets
+            _add_far(rates, next_gets, near, nearer, found)
             near = nearer
             if there >= ranks:
                 break
             open_ = slice(there, near)
-            p, q, left = present[open_], absent[open_], weights[there:ranks]
+            p, q = present[open_], absent[open_]
             depth = most_arrived(p, ranks - there, accuracy)
             unfinished = walk(p, q, before, depth)
-            next_gets += step * _at_end(times, before[near - there], left, depth)
-            _add_weights(rates[open_], times, p, q, before, after, left, depth, step, found[open_])
+            for m in range(metrics):
+                left, to = weights[m, there:ranks], found[m, open_]
+                next_gets[m] += step * _at_end(times, before[near - there], left, depth)
+                _add_weights(rates[open_], times, p, q, before, after, left, depth, step, to)
             advance(nodes // passes, times, p, q)
-        for d in range(near, n):
-            found[d] += rates[d] * next_gets
-    for d in range(n):
-        out[order[d]] = found[d]
+        _add_far(rates, next_gets, near, n, found)
+    for m in range(metrics):
+        for d in range(n):
+            out[m, order[d]] = found[m, d]
+
+
+@njit(**_JIT)
+def _add_far(rates, next_gets, near, nearer, found):
+    """Give documents of the line their share of what the next to arrive gets."""
+    for m in range(len(next_gets)):
+        for d in range(near, nearer):
+            found[m, d] += rates[d] * next_gets[m]
 
 
 @njit(**_JIT)

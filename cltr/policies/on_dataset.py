@@ -38,6 +38,10 @@ class AppliedPolicy(ABC):
     def weights(self, rank_weights: Floats) -> Floats:
         r""":math:`\omega` for the given rank weights, ``[docs]``; do not change it in place."""
 
+    def several_weights(self, rank_weights: Sequence[Floats]) -> list[Floats]:
+        """The same for several rank weights of one length; a policy may share work between them."""
+        return [self.weights(each) for each in rank_weights]
+
     @property
     def parts(self) -> Sequence[tuple[Floats, "AppliedPolicy"]]:
         """Policies that it is a mixture of, with their shares in each query, ``[queries]``."""
@@ -72,11 +76,20 @@ class ScoredPolicy(AppliedPolicy):
 
     def weights(self, rank_weights: Floats) -> Floats:
         r""":math:`\omega` for the given rank weights, ``[docs]``; do not change it in place."""
-        return once(
-            self._remembered,
-            rank_weights,
-            lambda: self.policy.expected_weights(self.scores, self.dataset.lists, rank_weights),
-        )
+        return self.several_weights([rank_weights])[0]
+
+    def several_weights(self, rank_weights: Sequence[Floats]) -> list[Floats]:
+        """The same for several; those that are not remembered are computed together."""
+        asked = {key_of(each): each for each in rank_weights}
+        found = {key: self._remembered[key] for key in asked if key in self._remembered}
+        new = [key for key in asked if key not in found]
+        if new:
+            given = [asked[key] for key in new]
+            made = self.policy.several_weights(self.scores, self.dataset.lists, given)
+            found.update(zip(new, made, strict=True))
+        for key in asked:
+            keep(self._remembered, key, found[key])
+        return [found[key_of(each)] for each in rank_weights]
 
     @cached_property
     def known(self) -> Booleans:
@@ -200,10 +213,20 @@ class Mixture(AppliedPolicy):
 
 def once(remembered: Remembered, rank_weights: Floats, compute: Callable[[], Floats]) -> Floats:
     """The answer for some rank weights, computed if it is not remembered."""
-    key = np.ascontiguousarray(rank_weights, np.float64).tobytes()
-    if key not in remembered:
-        remembered[key] = compute()
-        while len(remembered) > ANSWERS_KEPT:
-            remembered.popitem(last=False)
+    key = key_of(rank_weights)
+    answer = remembered[key] if key in remembered else compute()
+    keep(remembered, key, answer)
+    return answer
+
+
+def key_of(rank_weights: Floats) -> bytes:
+    """What answers for some rank weights are remembered by."""
+    return np.ascontiguousarray(rank_weights, np.float64).tobytes()
+
+
+def keep(remembered: Remembered, key: bytes, answer: Floats) -> None:
+    """Remember an answer as the latest one, and forget the oldest of too many."""
+    remembered[key] = answer
     remembered.move_to_end(key)
-    return remembered[key]
+    while len(remembered) > ANSWERS_KEPT:
+        remembered.popitem(last=False)

@@ -1,5 +1,6 @@
 """The Plackett-Luce policy: exact expected weights, gradients, and samples."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -56,14 +57,24 @@ class PlackettLuce(Policy):
         r""":math:`\omega`, exact up to ``accuracy``; see ``cltr.kernels.plackett_luce``."""
         if self.backend == "torch":
             return self._on_torch("expected_weights", scores, lists=lists, weights=rank_weights)
+        return self.several_weights(scores, lists, [rank_weights])[0]
+
+    def several_weights(
+        self, scores: Floats, lists: Lists, rank_weights: Sequence[Floats]
+    ) -> list[Floats]:
+        """As in the contract; most of the work is the same for all rank weights, and done once."""
+        if self.backend == "torch":
+            return super().several_weights(scores, lists, rank_weights)
         from cltr.kernels import plackett_luce
 
-        out = np.zeros(scores.shape)
-        if len(rank_weights):
+        table = np.array(rank_weights, dtype=np.float64)
+        out = np.zeros((len(table), *scores.shape))
+        if table.size:
+            flat, starts, lengths, _, *rest = self._arguments(scores, lists, table[0])
             plackett_luce.expected_weights(
-                *self._arguments(scores, lists, rank_weights), out.reshape(-1)
+                flat, starts, lengths, table, *rest, out.reshape(len(table), -1)
             )
-        return out
+        return list(out)
 
     def gradient(
         self, scores: Floats, slopes: Floats, lists: Lists, rank_weights: Floats

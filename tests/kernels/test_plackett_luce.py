@@ -266,3 +266,14 @@ print(hashlib.sha256(weights.tobytes() + gradient.tobytes()).hexdigest())
 """
     one, two = (run_python(code, NUMBA_NUM_THREADS=threads) for threads in ("1", "2"))
     assert one == two
+
+
+def test_several_rank_weights_have_the_bits_of_each_alone():
+    rng = np.random.default_rng(3)
+    scores = np.concatenate([rng.normal(scale=scale, size=40) for scale in SCALES])
+    lists = Lists.of_offsets(np.array([0, 1, 4, 60, 60, len(scores)]))
+    table = [DCG, np.ones(5), RANK_WEIGHTS["neither falling nor positive"], *np.eye(5)]
+    found = PlackettLuce().several_weights(scores, lists, table)
+    for together, weights in zip(found, table, strict=True):
+        alone = PlackettLuce().expected_weights(scores, lists, weights)
+        np.testing.assert_array_equal(together, alone)

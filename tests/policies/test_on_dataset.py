@@ -143,3 +143,22 @@ def test_a_blend_to_no_loss_is_production():
     assert blend == 0.0
     mixed = served(blend=blend)
     np.testing.assert_array_equal(mixed.weights(DCG), before.production.weights(DCG))
+
+
+def test_several_rank_weights_are_computed_together_and_remembered():
+    asked = []
+
+    class Counting(PlackettLuce):
+        def several_weights(self, scores, lists, rank_weights):
+            asked.append(len(rank_weights))
+            return super().several_weights(scores, lists, rank_weights)
+
+    policy = scored(0, Counting())
+    policy.weights(DCG)
+    dcg, precision, again = policy.several_weights([DCG, PRECISION, PRECISION])
+    assert asked == [1, 1]
+    assert dcg is policy.weights(DCG)
+    assert again is precision is policy.weights(PRECISION)
+    np.testing.assert_array_equal(precision, scored(0).weights(PRECISION))
+    assert len(policy.several_weights(list(np.eye(6)))) == 6  # more than are remembered
+    assert asked == [1, 1, 6]
