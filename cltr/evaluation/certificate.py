@@ -3,7 +3,7 @@ r"""The safety certificate: how much damage is possible at worst.
 From :math:`\omega` and :math:`\omega_0` alone: no assumption on clicks, users or relevance.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from cltr.errors import DataError
 from cltr.interfaces import Estimator
 from cltr.objectives.ratios import ratio_extremes
+from cltr.policies import ranks_by_score
 from cltr.policies.on_dataset import Mixture
-from cltr.policies.worst_losses import absolute_losses, ndcg_losses
+from cltr.policies.worst_losses import ideal_shares, top_sums, worst_of
 from cltr.types import Booleans, Exposure, Floats, Lists
 
 
@@ -31,13 +32,22 @@ def worst_losses(
         lists: where each query's documents lie, end to end.
         at_most: only this many documents of a query are relevant: the m largest terms.
     """
-    losses = np.maximum(logging_weights - weights, 0.0)
-    if at_most is not None:
-        from cltr.policies import ranks_by_score
+    return _losses_by_count(weights, logging_weights, lists, [at_most])[0]
 
-        losses = losses * (ranks_by_score(losses, lists) < at_most)
+
+def _losses_by_count(
+    weights: Floats, logging_weights: Floats, lists: Lists, counts: Sequence[int | None]
+) -> list[Floats]:
+    """The worst losses where so many documents of a query are relevant; documents rank once."""
+    losses = np.maximum(logging_weights - weights, 0.0)
+    limited = any(count is not None for count in counts)
+    ranks = ranks_by_score(losses, lists) if limited else None
     total = lists.sum(logging_weights)
-    return np.divide(lists.sum(losses), total, out=np.zeros(len(total)), where=total > 0)
+    found = []
+    for count in counts:
+        sums = lists.sum(losses if ranks is None or count is None else losses * (ranks < count))
+        found.append(np.divide(sums, total, out=np.zeros(len(total)), where=total > 0))
+    return found
 
 
 def certify(
@@ -65,15 +75,16 @@ def certify(
     unknown = np.broadcast_to(np.nan, logging_weights.shape)
     exposure = Exposure(logging_weights, unknown, unknown)
     own = estimator.diagnostics(weights, exposure, None, lists)
+    worst, *limited = _losses_by_count(weights, logging_weights, lists, [None, 1, 3])
     return {
         "ratio_min": float(extremes[0]),
         "ratio_min_p05": float(quantiles[0]),
         "ratio_min_p25": float(quantiles[1]),
         "ratio_min_p50": float(quantiles[2]),
         "ratio_max": float(extremes[1]),
-        "worst_loss": float(share @ worst_losses(weights, logging_weights, lists)),
-        "worst_loss_1": float(share @ worst_losses(weights, logging_weights, lists, at_most=1)),
-        "worst_loss_3": float(share @ worst_losses(weights, logging_weights, lists, at_most=3)),
+        "worst_loss": float(share @ worst),
+        "worst_loss_1": float(share @ limited[0]),
+        "worst_loss_3": float(share @ limited[1]),
         "documents_outside": own.get("documents_outside"),
         "queries_outside": own.get("queries_outside"),
     }
@@ -133,9 +144,11 @@ def worst_case(
     shares = basis.shares(served.known)
     top_k = len(rank_weights)
     ratio_min, _ = ratio_extremes(weights, logging_weights, lists)
+    tops = top_sums(weights, logging_weights, lists)
 
-    def told(losses: Callable[[int | None], Floats], *, normalised: bool) -> dict[str, float]:
-        by_count = {"loss": losses(None), "at_most_1": losses(1), "at_most_3": losses(3)}
+    def told(losses: Floats, *, normalised: bool) -> dict[str, float]:
+        counts = {"loss": None, "at_most_1": 1, "at_most_3": 3}
+        by_count = {name: worst_of(losses, lists, count) for name, count in counts.items()}
         only_largest = normalised and basis.empty == "skip"
         values = {
             name: _largest(found) if only_largest else float((shares * found).sum())
@@ -149,15 +162,11 @@ def worst_case(
         "exposure": basis.exposure,
         "kept_of_most_demoted": float(ratio_min.min()) if len(ratio_min) else 1.0,
         "kept_in_median_query": float(np.median(ratio_min)) if len(ratio_min) else 1.0,
-        f"{metric}@{top_k}": told(
-            lambda m: absolute_losses(weights, logging_weights, lists, at_most=m), normalised=False
-        ),
+        f"{metric}@{top_k}": told(tops, normalised=False),
     }
     if metric == "dcg":
-        found[f"ndcg@{top_k}"] = told(
-            lambda m: ndcg_losses(weights, logging_weights, lists, rank_weights, at_most=m),
-            normalised=True,
-        )
+        shares_lost = ideal_shares(tops, lists, rank_weights)
+        found[f"ndcg@{top_k}"] = told(shares_lost, normalised=True)
     return found
 
 

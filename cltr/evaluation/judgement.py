@@ -7,7 +7,7 @@ from typing import Any
 
 from cltr.errors import NotFiniteError
 from cltr.evaluation.certificate import Basis, certificate
-from cltr.evaluation.metrics import MetricOptions, MetricValues, measure
+from cltr.evaluation.metrics import Grades, MetricOptions, MetricValues, measure
 from cltr.extensions import Metric
 from cltr.interfaces import Estimator
 from cltr.policies import Deterministic
@@ -33,21 +33,26 @@ def label_metrics(
         further: metrics to report beside those that are always reported.
     """
 
-    def value(policy: AppliedPolicy | None, queries: Booleans | None) -> MetricValues:
+    def value(
+        policy: AppliedPolicy | None, queries: Booleans | None, grades: Grades
+    ) -> MetricValues:
         if policy is None:
             return {f"ndcg@{top_k}": None}
-        return measure(policy, top_k=top_k, options=options, queries=queries, further=further)
+        return measure(
+            policy, top_k=top_k, options=options, queries=queries, further=further, grades=grades
+        )
 
     metrics: dict[str, MetricValues] = {}
     for split, prefix in (("test", ""), ("train", "train_")):
         here = served[split]
+        grades = Grades(here.dataset, options, top_k)
         rivals: dict[str, AppliedPolicy | None] = {"production": here.production}
         if isinstance(here.production, ScoredPolicy):
             rivals["production_sorted"] = replace(here.production, policy=Deterministic())
         rivals |= {"policy": here}
         rivals |= {"skyline": skyline[split]} if skyline else {}
         for who, policy in rivals.items():
-            values = value(policy, None if here.production is None else here.known)
+            values = value(policy, None if here.production is None else here.known, grades)
             metrics.setdefault(who, {}).update({prefix + key: v for key, v in values.items()})
     return metrics
 

@@ -6,6 +6,8 @@ first of the relevant documents arrives like one document with the sum of their 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -60,6 +62,41 @@ class MetricOptions(Options):
     )
 
 
+@dataclass(frozen=True)
+class Grades:
+    """The grades of a data set as metrics read them: worked out once for all policies."""
+
+    dataset: Dataset
+    options: MetricOptions
+    top_k: int
+
+    @cached_property
+    def gains(self) -> Floats:
+        """Of each document, ``[docs]``."""
+        labels = self.dataset.labels.astype(np.float64, copy=False)
+        return labels if self.options.gain == "linear" else np.exp2(labels) - 1.0
+
+    @cached_property
+    def relevant(self) -> Booleans:
+        """Documents that count as relevant, ``[docs]``."""
+        return np.asarray(self.dataset.labels >= self.options.relevant_from)
+
+    @cached_property
+    def relevant_in_query(self) -> Floats:
+        """How many of each query's are, ``[queries]``."""
+        return self.dataset.lists.sum(self.relevant.astype(np.float64))
+
+    @cached_property
+    def graded(self) -> Booleans:
+        """Queries with a grade above 0, ``[queries]``."""
+        return np.asarray(self.dataset.lists.sum(self.dataset.labels) > 0)
+
+    @cached_property
+    def ideal(self) -> Floats:
+        """DCG of the ideal ranking, ``[queries]``."""
+        return _ideal(self.gains, self.dataset.lists, self.top_k)
+
+
 def measure(
     policy: AppliedPolicy,
     *,
@@ -67,6 +104,7 @@ def measure(
     options: MetricOptions | None = None,
     queries: Booleans | None = None,
     further: Sequence[Metric] = (),
+    grades: Grades | None = None,
 ) -> MetricValues:
     """Mean over queries of every metric: all judged queries, or those of them that are given.
 
@@ -78,6 +116,7 @@ def measure(
         options: how judgements are read.
         queries: which to average over.
         further: metrics to report beside those that are always reported.
+        grades: of these documents, with the same options, where several policies share them.
 
     Example:
         >>> from cltr.policies.on_dataset import ScoredPolicy
@@ -88,15 +127,15 @@ def measure(
         1.0
     """
     options, dataset = options or MetricOptions(), policy.dataset
-    found = _per_query(policy, dataset, top_k, options, further)
-    relevant = dataset.lists.sum(_relevant(dataset, options).astype(np.float64)) > 0
-    graded = dataset.lists.sum(dataset.labels) > 0
+    grades = grades or Grades(dataset, options, top_k)
+    found = _per_query(policy, grades, further)
+    relevant = grades.relevant_in_query > 0
     judged = dataset.judged_queries
     chosen = judged if queries is None else judged & queries
     none_judged = dataset.n_queries > 0 and not judged.any()
     means: MetricValues = {}
     for name, values in found.items():
-        filled = graded if name == "ndcg" else relevant
+        filled = grades.graded if name == "ndcg" else relevant
         key = name if name == "average_rank" else f"{name}@{top_k}"
         if values is None or none_judged:
             means[key] = None
@@ -116,23 +155,13 @@ def _mean(
     return float(values[chosen].mean()) if chosen.any() else 0.0
 
 
-def _relevant(dataset: Dataset, options: MetricOptions) -> Booleans:
-    return np.asarray(dataset.labels >= options.relevant_from)
-
-
-def _per_query(
-    policy: AppliedPolicy,
-    dataset: Dataset,
-    top_k: int,
-    options: MetricOptions,
-    further: Sequence[Metric],
-) -> PerQuery:
+def _per_query(policy: AppliedPolicy, grades: Grades, further: Sequence[Metric]) -> PerQuery:
     """Of a mixture of policies the expectation is the mixture."""
 
     def of_part(part: AppliedPolicy) -> PerQuery:
-        part = part.with_ties(options.ties)
-        asked = {metric.name: metric.values(part, top_k=top_k) for metric in further}
-        return _of_part(part, dataset, top_k, options) | asked
+        part = part.with_ties(grades.options.ties)
+        asked = {metric.name: metric.values(part, top_k=grades.top_k) for metric in further}
+        return _of_part(part, grades) | asked
 
     (share, first), *others = policy.parts
     mixed = of_part(first)
@@ -150,19 +179,15 @@ def _sum(
     return share * values + other_share * others
 
 
-def _of_part(
-    policy: AppliedPolicy, dataset: Dataset, top_k: int, options: MetricOptions
-) -> PerQuery:
-    lists, labels = dataset.lists, dataset.labels.astype(np.float64, copy=False)
-    relevant = _relevant(dataset, options)
-    gains = labels if options.gain == "linear" else np.exp2(labels) - 1.0
+def _of_part(policy: AppliedPolicy, grades: Grades) -> PerQuery:
+    lists, relevant, top_k = grades.dataset.lists, grades.relevant, grades.top_k
     weights, shown = policy.several_weights([rank_weights("dcg", top_k), np.ones(top_k)])
-    found = lists.sum(relevant * shown)
+    reached, found = lists.sum(grades.gains * weights), lists.sum(relevant * shown)
     return {
-        "ndcg": expected_ndcg(weights, gains, lists, top_k=top_k),
-        "dcg": lists.sum(gains * weights),
+        "ndcg": _share(reached, grades.ideal),
+        "dcg": reached,
         "precision": found / top_k,
-        "recall": found / np.maximum(lists.sum(relevant.astype(np.float64)), 1.0),
+        "recall": found / np.maximum(grades.relevant_in_query, 1.0),
         "mrr": policy.first_weights(relevant, rank_weights("reciprocal-rank", top_k)),
         "average_rank": _average_ranks(policy, lists, relevant),
     }
@@ -194,6 +219,12 @@ def expected_ndcg(weights: Floats, gains: Floats, lists: Lists, *, top_k: int) -
         lists: where each query's documents lie.
         top_k: the cut.
     """
-    ideal = lists.sum(gains * ideal_weights(gains, lists, rank_weights("dcg", top_k)))
-    reached = lists.sum(gains * weights)
+    return _share(lists.sum(gains * weights), _ideal(gains, lists, top_k))
+
+
+def _ideal(gains: Floats, lists: Lists, top_k: int) -> Floats:
+    return lists.sum(gains * ideal_weights(gains, lists, rank_weights("dcg", top_k)))
+
+
+def _share(reached: Floats, ideal: Floats) -> Floats:
     return np.divide(reached, ideal, out=np.zeros(len(ideal)), where=ideal > 0)

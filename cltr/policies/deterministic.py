@@ -1,5 +1,6 @@
 """The policy without chance: documents sorted by score."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,10 +27,19 @@ class Deterministic(Policy):
 
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
         """The weight of the document's rank, 0 behind the last weighted rank."""
-        weights = np.append(rank_weights, 0.0)
-        ranks = ranks_by_score(scores, lists)
-        found = np.asarray(weights[np.minimum(ranks, len(rank_weights))])
-        return found if self.ties == "order" else _shared_by_ties(found, scores, lists)
+        return self.several_weights(scores, lists, [rank_weights])[0]
+
+    def several_weights(
+        self, scores: Floats, lists: Lists, rank_weights: Sequence[Floats]
+    ) -> list[Floats]:
+        """As in the contract; documents are sorted once."""
+        ranks, found = ranks_by_score(scores, lists), []
+        for each in rank_weights:
+            weights = np.append(each, 0.0)
+            values = np.asarray(weights[np.minimum(ranks, len(each))])
+            expected = self.ties == "expected"
+            found.append(_shared_by_ties(values, scores, lists) if expected else values)
+        return found
 
     def with_ties(self, ties: Literal["order", "expected"]) -> "Deterministic":
         return replace(self, ties=ties)

@@ -7,13 +7,15 @@ from cltr.types import Booleans, Floats, Integers, Lists
 
 def merge_chosen(scores: Floats, lists: Lists, chosen: Booleans) -> tuple[Floats, Lists, Integers]:
     """Lists with the chosen as one document, and where it is (-1 where none is chosen)."""
-    owners, n = lists.owners, len(lists.lengths)
-    top = np.full(n, -np.inf)
-    np.maximum.at(top, owners[chosen], scores[chosen])
-    rates = np.bincount(owners[chosen], np.exp(scores[chosen] - top[owners[chosen]]), minlength=n)
+    rows, n = np.flatnonzero(chosen), len(lists.lengths)
+    owners, own = lists.owners[rows], scores[rows]
+    counts, top = np.bincount(owners, minlength=n), np.full(n, -np.inf)
+    if len(rows):
+        top[counts > 0] = np.maximum.reduceat(own, (np.cumsum(counts) - counts)[counts > 0])
+    rates = np.bincount(owners, np.exp(own - top[owners]), minlength=n)
     some = rates > 0
     together = np.where(some, top + np.log(np.where(some, rates, 1.0)), 0.0)
-    lengths = np.bincount(owners[~chosen], minlength=n) + some
+    lengths = lists.lengths - counts + some
     starts = np.cumsum(lengths) - lengths
     first = np.where(some, starts, -1)
     merged = np.empty(int(lengths.sum()))

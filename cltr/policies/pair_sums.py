@@ -14,6 +14,7 @@ NODES = 28
 """Chebyshev nodes of an interval; the logistic and the normal curve are met to 1e-13."""
 
 Before = Callable[[Floats], Floats]
+"""Elementwise; it may write into what it is given."""
 
 
 def sum_of_pairs(
@@ -43,17 +44,20 @@ def sum_of_pairs(
 
 
 def _pair_by_pair(scores: Floats, lists: Lists, rows: Integers, before: Before) -> Floats:
-    owners = lists.owners[rows]
+    from cltr.kernels import pair_gaps
+
+    owners, own = lists.owners[rows], scores[rows]
     lengths = lists.lengths[owners]
     found = np.zeros(len(rows))
     ends = np.cumsum(lengths)
+    room = np.empty(max(AT_ONCE, int(lengths.max(initial=0))))
     start = 0
     while start < len(rows):
-        stop = max(start + 1, int(np.searchsorted(ends, ends[start] - lengths[start] + AT_ONCE)))
-        here = slice(start, stop)
-        pairs = Lists(lists.starts[owners[here]], lengths[here])
-        gaps = scores[pairs.members] - np.repeat(scores[rows[here]], lengths[here])
-        found[here] = np.bincount(pairs.owners, before(gaps), minlength=stop - start)
+        first = ends[start] - lengths[start]
+        stop = max(start + 1, int(np.searchsorted(ends, first + AT_ONCE)))
+        here, gaps = slice(start, stop), room[: ends[stop - 1] - first]
+        pair_gaps.fill(scores, *lists, owners[here], own[here], gaps)
+        found[here] = pair_gaps.add_up(before(gaps), lists.lengths, owners[here])
         start = stop
     return found
 

@@ -126,7 +126,7 @@ class PlackettLuce(Policy):
         .. math:: 1 + \sum_{j \ne d} P(j \text{ before } d), \quad
                   P(j \text{ before } d) = \sigma(s_j - s_d)
         """
-        return sum_of_pairs(scores, lists, rows, lambda gap: 0.5 + 0.5 * np.tanh(0.5 * gap)) + 0.5
+        return sum_of_pairs(scores, lists, rows, _before) + 0.5
 
     def first_weights(
         self, scores: Floats, lists: Lists, chosen: Booleans, rank_weights: Floats
@@ -137,6 +137,15 @@ class PlackettLuce(Policy):
         found = np.zeros(len(lists.lengths))
         found[first >= 0] = weights[first[first >= 0]]
         return found
+
+
+def _before(gaps: Floats) -> Floats:
+    """The logistic curve, written into its argument: new arrays would cost as much again."""
+    gaps *= 0.5
+    np.tanh(gaps, out=gaps)
+    gaps *= 0.5
+    gaps += 0.5
+    return gaps
 
 
 def sample_rankings(

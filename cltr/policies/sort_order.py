@@ -8,8 +8,6 @@ from cltr.types import Floats, Integers, Lists
 def order_within(keys: Floats, lists: Lists) -> Integers:
     """What sorts each list by rising key: ``np.lexsort((keys, lists.owners))``, but faster.
 
-    Lists of similar length are sorted together, as rows of one array.
-
     Args:
         keys: list by list, end to end; equal keys stay as they are, NaN comes last.
         lists: their lengths.
@@ -18,17 +16,12 @@ def order_within(keys: Floats, lists: Lists) -> Integers:
         >>> order_within(np.array([2.0, 1.0, 5.0]), Lists.of_offsets(np.array([0, 2, 3])))
         array([1, 0, 2])
     """
+    from cltr.kernels import sorting
+
     firsts = np.cumsum(lists.lengths) - lists.lengths
     order = np.empty(len(keys), np.int64)
-    sizes = np.frexp(lists.lengths.astype(np.float64))[1]  # doubling
-    for size in np.unique(sizes[lists.lengths > 0]):
-        rows = np.flatnonzero((sizes == size) & (lists.lengths > 0))
-        lengths, start = lists.lengths[rows][:, None], firsts[rows][:, None]
-        places = np.arange(int(lengths.max()))
-        real, at = places < lengths, start + places
-        padded = np.where(real, keys[np.minimum(at, len(keys) - 1)], np.nan)
-        found = np.argsort(padded, axis=1, kind="stable")
-        order[at[real]] = (start + found)[real]
+    sorting.orders(np.ascontiguousarray(keys, np.float64), firsts, lists.lengths, order)
+    order += np.repeat(firsts, lists.lengths)
     return order
 
 
@@ -39,11 +32,11 @@ def ranks_by_score(scores: Floats, lists: Lists) -> Integers:
         >>> ranks_by_score(np.array([1.0, 3.0, 2.0, 5.0]), Lists.of_offsets(np.array([0, 3, 4])))
         array([2, 0, 1, 0])
     """
+    from cltr.kernels import sorting
+
     flat = np.asarray(scores, dtype=np.float64).reshape(-1)
-    members = lists.members
-    order = order_within(-flat[members], lists)
     ranks = np.full(flat.shape, np.iinfo(np.int64).max)
-    ranks[members[order]] = lists.places
+    sorting.ranks(-flat, *lists, ranks)
     return ranks.reshape(scores.shape)
 
 
@@ -54,8 +47,9 @@ def places_by_score(scores: Floats, lists: Lists) -> Integers:
         >>> places_by_score(np.array([1.0, 3.0, 2.0, 5.0]), Lists.of_offsets(np.array([0, 3, 4])))
         array([1, 2, 0, 0])
     """
+    from cltr.kernels import sorting
+
     flat = np.asarray(scores, dtype=np.float64).reshape(-1)
-    order = order_within(-flat[lists.members], lists)
     places = np.zeros(flat.shape, np.int64)
-    places[lists.members] = lists.places[order]
+    sorting.orders(-flat, *lists, places)
     return places

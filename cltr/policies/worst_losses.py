@@ -39,36 +39,46 @@ def ndcg_losses(
         >>> ndcg_losses(np.array([0.5, 1.0]), np.array([1.0, 0.5]), lists, w)  # swapped
         array([0.5])
     """
-    most = len(rank_weights)
-    tops = _top_sums(weights, logging_weights, lists)
-    ideal = np.cumsum(rank_weights)[np.minimum(lists.places, most - 1)]
-    return _worst(tops / ideal, lists, at_most)
+    tops = top_sums(weights, logging_weights, lists)
+    return worst_of(ideal_shares(tops, lists, rank_weights), lists, at_most)
 
 
-def absolute_losses(
-    weights: Floats, logging_weights: Floats, lists: Lists, *, at_most: int | None = None
-) -> Floats:
-    r"""The most that each query's metric can fall for relevance in [0, 1], ``[queries]``.
+def ideal_shares(tops: Floats, lists: Lists, rank_weights: Floats) -> Floats:
+    """Sums of :func:`top_sums` by the DCG of as many relevant documents, ``[docs]``."""
+    ideal = np.cumsum(rank_weights)[np.minimum(lists.places, len(rank_weights) - 1)]
+    shares: Floats = tops / ideal
+    return shares
 
-    .. math:: \text{top}_m\big((\omega_0 - \omega)_+\big)
 
-    In the units of the metric, DCG for example. Arguments as of :func:`ndcg_losses`.
+def worst_of(losses: Floats, lists: Lists, at_most: int | None) -> Floats:
+    """The largest loss of each list over the numbers of relevant documents, ``[queries]``.
+
+    Args:
+        losses: with 1, 2, ... relevant documents, at least 0, list by list.
+        lists: their lengths.
+        at_most: only so many documents of a query are relevant.
     """
-    return _worst(_top_sums(weights, logging_weights, lists), lists, at_most)
-
-
-def _worst(losses: Floats, lists: Lists, at_most: int | None) -> Floats:
-    """The largest loss of each list over the numbers of relevant documents, ``[queries]``."""
-    counted = np.where(lists.places < (at_most or np.inf), losses, 0.0)
     worst, filled = np.zeros(len(lists.lengths)), lists.lengths > 0
-    if filled.any():
-        starts = np.cumsum(lists.lengths) - lists.lengths
-        worst[filled] = np.maximum.reduceat(counted, starts[filled])
+    starts = (np.cumsum(lists.lengths) - lists.lengths)[filled]
+    if not filled.any():
+        return worst
+    if at_most is None:
+        worst[filled] = np.maximum.reduceat(losses, starts)
+    else:
+        lasts = starts + np.minimum(lists.lengths[filled], at_most)
+        ends = np.stack([starts, lasts], -1).reshape(-1)
+        worst[filled] = np.maximum.reduceat(np.append(losses, 0.0), ends)[::2]
     return worst
 
 
-def _top_sums(weights: Floats, logging_weights: Floats, lists: Lists) -> Floats:
-    """Sums of the 1, 2, ... largest losses of each list, list by list, ``[docs]``."""
+def top_sums(weights: Floats, logging_weights: Floats, lists: Lists) -> Floats:
+    r"""Sums of the 1, 2, ... largest losses of each list, list by list, ``[docs]``.
+
+    .. math:: \text{top}_m\big((\omega_0 - \omega)_+\big)
+
+    This is the most that a query's metric can fall for relevance in [0, 1] if m of its documents
+    are relevant, in the units of the metric, DCG for example.
+    """
     losses = np.maximum(logging_weights - weights, 0.0)
     order = order_within(-losses, lists)
     running = np.cumsum(losses[order])

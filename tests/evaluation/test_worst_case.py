@@ -18,7 +18,7 @@ from cltr.objectives.ratios import ratio_extremes
 from cltr.policies import Deterministic, PlackettLuce
 from cltr.policies.on_dataset import CountedPolicy, Mixture, ScoredPolicy
 from cltr.policies.rank_weights import rank_weights
-from cltr.policies.worst_losses import absolute_losses, ndcg_losses
+from cltr.policies.worst_losses import ndcg_losses, top_sums, worst_of
 from cltr.types import Dataset, Lists
 
 GRADES = (0.0, 1.0, 3.0)
@@ -185,7 +185,7 @@ def test_by_hand():
     lists, w = Lists.of_offsets(np.array([0, 3])), rank_weights("dcg", 3)
     new, old = w[::-1], w
     assert ndcg_losses(new, old, lists, w) == pytest.approx([(1 - 0.5) / 1])
-    assert absolute_losses(new, old, lists) == pytest.approx([0.5])
+    assert worst_of(top_sums(new, old, lists), lists, None) == pytest.approx([0.5])
     assert ndcg_losses(new, old, lists, w, at_most=1) == pytest.approx([0.5])
 
 
@@ -195,3 +195,12 @@ def test_nothing_moved_is_no_loss():
     told = worst_case(same, rank_weights("dcg", 3), metric="dcg", basis=Basis())
     assert set(told["ndcg@3"].values()) == {0.0}
     assert told["kept_of_most_demoted"] == 1.0
+
+
+@pytest.mark.parametrize("at_most", [1, 2, 3, 50])
+def test_at_most_so_many_relevant_documents_count(at_most):
+    lists = Lists.of_offsets(np.cumsum([0, 2, 0, 5, 1, 3]))
+    losses = np.random.default_rng(0).random(11)
+    counted = np.split(losses, [2, 2, 7, 8])
+    expected = [one[:at_most].max(initial=0.0) for one in counted]
+    np.testing.assert_array_equal(worst_of(losses, lists, at_most), expected)

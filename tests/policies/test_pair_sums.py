@@ -27,3 +27,18 @@ def test_a_list_of_a_hundred_thousand_documents_works():
     few = rows[:3]
     exact = [0.5 + (1 / (1 + np.exp(scores[d] - scores))).sum() for d in few]
     assert found[:3] == pytest.approx(exact, rel=1e-11)
+
+
+def test_sums_have_the_bits_of_those_along_the_list():
+    rng = np.random.default_rng(2)
+    lists = Lists.of_offsets(np.cumsum([0, 3, 0, 400, 1, 700, 2]))
+    scores = rng.normal(scale=3.0, size=1106)
+    rows = np.flatnonzero(rng.random(1106) < 0.6)
+    found = PlackettLuce().expected_ranks(scores, lists, rows)
+    for row, rank in zip(rows, found, strict=True):
+        query = np.searchsorted(lists.starts + lists.lengths, row, side="right")
+        mine = scores[lists.starts[query] :][: lists.lengths[query]]
+        total = 0.0
+        for before in 0.5 + 0.5 * np.tanh(0.5 * (mine - scores[row])):
+            total += before
+        assert rank == total + 0.5

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cltr.policies.sort_order import order_within
+from cltr.policies.sort_order import order_within, places_by_score, ranks_by_score
 from cltr.types import Lists
 
 keys = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, float("inf"), -float("inf"), float("nan")])
@@ -24,3 +24,22 @@ def test_lists_of_very_different_lengths():
     lists = Lists.of_offsets(np.cumsum([0, *lengths]))
     flat = rng.integers(0, 50, lengths.sum()).astype(np.float64)
     np.testing.assert_array_equal(order_within(flat, lists), np.lexsort((flat, lists.owners)))
+
+
+@given(st.lists(st.lists(keys, max_size=40), max_size=8))
+def test_law_ranks_and_places_are_those_of_lexsort(values):
+    lists = Lists.of_offsets(np.cumsum([0, *map(len, values)]))
+    flat = np.array([key for one in values for key in one])
+    expected = np.lexsort((-flat, lists.owners))
+    np.testing.assert_array_equal(
+        lists.starts[lists.owners] + places_by_score(flat, lists), expected
+    )
+    np.testing.assert_array_equal(ranks_by_score(flat, lists)[expected], lists.places)
+
+
+def test_entries_of_no_list_rank_last():
+    lists = Lists(np.array([1, 5]), np.array([2, 3]))
+    scores = np.array([9.0, 1.0, 2.0, 9.0, 9.0, 3.0, 3.0, 4.0])
+    none = np.iinfo(np.int64).max
+    assert ranks_by_score(scores, lists).tolist() == [none, 1, 0, none, none, 1, 2, 0]
+    assert places_by_score(scores, lists).tolist() == [0, 1, 0, 0, 0, 2, 0, 1]
