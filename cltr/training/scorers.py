@@ -34,7 +34,11 @@ def _some_features(setup: ModelSetup, scorer: Scorer) -> int:
 
 
 class Mlp(TorchScorer):
-    """A feed-forward network with ReLU, the paper's 150-75 by default."""
+    """A feed-forward network with ReLU, the paper's 150-75 by default.
+
+    Its gradient leaves out documents that hardly matter: together they have less than 1% of the
+    slopes of their list. Studies and figures leave out none.
+    """
 
     name = "mlp"
 

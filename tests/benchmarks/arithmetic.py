@@ -3,7 +3,8 @@
     python tests/benchmarks/arithmetic.py --seeds 20 --data demo --out arithmetic.csv
     python tests/benchmarks/arithmetic.py --of regression --data large.h5 --out regression.csv
 
-PRPO over DR with the defaults on simulated clicks. ``--of training``: production, DR's regression
+PRPO over DR with the defaults on simulated clicks, without health checks, which could keep
+production in both ways. ``--of training``: production, DR's regression
 and the policy by torch's own products and all slopes, or by the fast products and without small
 slopes. ``--of regression``: DR's regression may make all its passes, or stops where it hardly
 gains. A file that is there is gone on with. Prints the mean difference of NDCG@5 on test queries
@@ -119,7 +120,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, help="of the policy; the default's if left out")
     parser.add_argument("--out", type=Path, default=Path("arithmetic.csv"))
     arguments = parser.parse_args()
-    given = {"data": arguments.data, "interactions": arguments.interactions}
+    given = {"data": arguments.data, "interactions": arguments.interactions, "on_doubt": "ignore"}
     run(arguments.out, arguments.of, given, arguments.seeds, arguments.epochs)
     sys.stdout.write(table(arguments.out) + "\n")
 
