@@ -181,7 +181,7 @@ def backward(
             list(zip(inputs[:-1], inputs[1:], layers[:-1], strict=True))
         ):
             behind = torch.ops.aten.threshold_backward(passed, ahead, 0.0)
-            found[:0] = [products.back(behind, values), behind.sum(0)]
+            found[:0] = [products.gradient(behind, values), behind.sum(0)]
             if values is not inputs[0]:
-                passed = products.back(behind.t(), weights)
+                passed = products.through(behind, weights.t())
         return found

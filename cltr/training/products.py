@@ -2,7 +2,8 @@
 
 Layers are small. For them, oneDNN, which torch brings along, takes about half the time of MKL, the
 library that torch uses by itself, on processors of AMD. On those of Intel it is as fast for what
-goes through a layer, and MKL is faster for what goes back (``tests/benchmarks/epoch.py``).
+goes through a layer, and MKL is faster for the gradients of weights
+(``tests/benchmarks/epoch.py``).
 """
 
 import os
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 Through: TypeAlias = "Callable[..., torch.Tensor]"
-Back: TypeAlias = "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]"
+Gradient: TypeAlias = "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]"
 OF_AMD = ("znver", "bdver", "btver", "amdfam", "barcelona", "k8")
 """How LLVM's names of processors begin."""
 
@@ -24,9 +25,8 @@ class Products(NamedTuple):
 
     through: Through
     """``(values, weights, bias, then)``: ``values @ weights.T + bias``, and then maybe ``relu``."""
-    back: Back
-    """``(slopes, values)``: ``slopes.T @ values``, the gradient of weights; and with turned slopes
-    and weights, ``(slopes.T, weights)``, that of the values."""
+    gradient: Gradient
+    """``(slopes, values)``: ``slopes.T @ values``, the gradient of weights."""
 
 
 def fast_products() -> bool:
@@ -41,7 +41,7 @@ def chosen_products() -> Products:
     """The fast ones, or torch's where all processors should compute alike."""
     if not fast_products():
         return TORCH
-    return Products(through_onednn, back_torch) if mkl_at_its_best() else ONEDNN
+    return Products(through_onednn, gradient_torch) if mkl_at_its_best() else ONEDNN
 
 
 @cache
@@ -67,8 +67,8 @@ def through_onednn(
     return made
 
 
-def back_onednn(slopes: "torch.Tensor", values: "torch.Tensor") -> "torch.Tensor":
-    """Slopes that go back, by oneDNN."""
+def gradient_onednn(slopes: "torch.Tensor", values: "torch.Tensor") -> "torch.Tensor":
+    """The gradient of weights by oneDNN."""
     return through_onednn(slopes.t(), values.t())
 
 
@@ -87,10 +87,10 @@ def through_torch(
     return made.relu_() if then == "relu" else made
 
 
-def back_torch(slopes: "torch.Tensor", values: "torch.Tensor") -> "torch.Tensor":
+def gradient_torch(slopes: "torch.Tensor", values: "torch.Tensor") -> "torch.Tensor":
     """The same with the bits of torch's own differentiation."""
     return slopes.t() @ values
 
 
-ONEDNN = Products(through_onednn, back_onednn)
-TORCH = Products(through_torch, back_torch)
+ONEDNN = Products(through_onednn, gradient_onednn)
+TORCH = Products(through_torch, gradient_torch)

@@ -46,9 +46,9 @@ def products(by: Products, queries: int) -> Callable[[], None]:
         for _ in range(queries // BATCH):
             by.through(inputs, first)
             by.through(hidden, second)
-            by.back(last, hidden)
-            by.back(last.t(), second)
-            by.back(hidden, inputs)
+            by.gradient(last, hidden)
+            by.through(last, second.t())
+            by.gradient(hidden, inputs)
 
     return run
 

@@ -1,10 +1,12 @@
 """A whole ``cltr train`` on a synthetic set of MSLR-WEB30k's size, stage by stage: prints a table.
 
     python tests/benchmarks/whole_run.py
-    python tests/benchmarks/whole_run.py --queries 3000 --interactions 1e6 --lightgbm
+    python tests/benchmarks/whole_run.py --queries 3000 --interactions 1e6 --lightgbm --products
 
 31,500 queries of 120 documents with 136 features, 2.1 GB, of which 18,900 to train on; PRPO over
 DR with the defaults, and ten epochs. As many threads as the libraries take by themselves.
+``--products`` adds the matrix products of the ten epochs alone, forward and backward for all
+documents. The row of training has validation besides.
 """
 
 import argparse
@@ -70,6 +72,19 @@ def lambdarank(data: Path) -> Callable[[], object]:
     return lambda: lightgbm.train(options, made, num_boost_round=TREES)
 
 
+def bare_products(queries: int) -> tuple[str, float, float]:
+    """The products of all epochs' steps, by the libraries that cltr chooses on this processor."""
+    import torch
+
+    from cltr.training.products import chosen_products
+    from tests.benchmarks.epoch import products, spent
+
+    with torch.no_grad():
+        products(chosen_products(), queries)()
+        found = spent(products(chosen_products(), EPOCHS * queries))
+    return f"bare products of {EPOCHS} epochs", *found
+
+
 def main() -> None:
     """Make the data, train, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -78,6 +93,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="keep the data here, and use it again")
     parser.add_argument("--skyline", action="store_true", help="also train on the labels")
     parser.add_argument("--lightgbm", action="store_true", help="beside lambdarank, 300 trees")
+    parser.add_argument("--products", action="store_true", help="beside the bare matrix products")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = arguments.data or Path(folder) / "data.h5"
@@ -89,6 +105,8 @@ def main() -> None:
             fit()
             ended = _clocks()
             rows.append((f"lambdarank, {TREES} trees", ended[0] - began[0], ended[1] - began[1]))
+        if arguments.products:
+            rows.append(bare_products(len(load_dataset(str(data)).part("train").lists.lengths)))
     sys.stdout.write("| stage | seconds | processor seconds |\n|---|---|---|\n")
     for name, seconds, cpu in rows:
         sys.stdout.write(f"| {name} | {seconds:.1f} | {cpu:.1f} |\n")

@@ -77,11 +77,11 @@ def test_products_of_torch_give_the_bits_of_differentiation(widths, n):
     ("processor", "expected"),
     [
         ("znver4", ONEDNN),
-        ("emeraldrapids", Products(ONEDNN.through, TORCH.back)),
-        ("skylake-avx512", Products(ONEDNN.through, TORCH.back)),
+        ("emeraldrapids", Products(ONEDNN.through, TORCH.gradient)),
+        ("skylake-avx512", Products(ONEDNN.through, TORCH.gradient)),
     ],
 )
-def test_what_goes_back_is_by_mkl_on_processors_of_intel(processor, expected, monkeypatch):
+def test_gradients_of_weights_are_by_mkl_on_processors_of_intel(processor, expected, monkeypatch):
     monkeypatch.delenv("MKL_CBWR", raising=False)
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_name", lambda: processor)
     monkeypatch.setattr("torch.backends.mkl.is_available", lambda: True)
@@ -106,7 +106,7 @@ def test_products_of_both_libraries_are_the_same_but_for_rounding(widths, n):
         if then == "relu":
             theirs = theirs.relu()
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
-    ours, theirs = (one.back(slopes, values) for one in (ONEDNN, TORCH))
+    ours, theirs = (one.gradient(slopes, values) for one in (ONEDNN, TORCH))
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-3)
 
 
