@@ -50,9 +50,9 @@ def tables() -> dict[tuple[str, str], str]:
     found["benchmarks.md", "benchmarks"] = benchmarks()
     found["scale.md", "scaling"] = scaling.table(_read("scaling.json"))
     found["benchmarks.md", "before and after"] = before_after.table(_read("before-after.json"))
-    for processor in ("AMD", "Intel"):
-        results = DOCS / f"arithmetic-{processor.lower()}.csv"
-        found["performance.md", f"arithmetic, {processor}"] = arithmetic.table(results)
+    for runs in ("AMD", "Intel", "regression"):
+        results = DOCS / f"arithmetic-{runs.lower()}.csv"
+        found["performance.md", f"arithmetic, {runs}"] = arithmetic.table(results)
     found["performance.md", "highlights"] = benchmarks(HIGHLIGHTS)
     return found
 

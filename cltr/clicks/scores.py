@@ -171,8 +171,9 @@ def hold_out_statistics(
     """Counts as two: every impression is held out with the same probability."""
     rng = np.random.default_rng(seed)
     shown, clicks = statistics.impressions, statistics.clicks
-    held_clicks = rng.binomial(clicks, share)
-    held_shown = held_clicks + rng.binomial(shown - clicks, share)
+    held_clicks = rng.binomial(clicks, share).astype(clicks.dtype, copy=False)
+    held_skips = rng.binomial(shown - clicks, share).astype(shown.dtype, copy=False)
+    held_shown = held_clicks + held_skips
     held_displays = rng.binomial(statistics.displays, share)
     offsets = statistics.offsets
     return (

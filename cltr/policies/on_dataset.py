@@ -87,7 +87,9 @@ class ScoredPolicy(AppliedPolicy):
             given = [asked[key] for key in new]
             made = self.policy.several_weights(self.scores, self.dataset.lists, given)
             found.update(zip(new, made, strict=True))
-        for key in asked:
+        for key in list(asked)[-ANSWERS_KEPT:]:
+            # A part of a table, if it were kept, would keep the whole table in memory.
+            found[key] = np.require(found[key], requirements="O")
             keep(self._remembered, key, found[key])
         return [found[key_of(each)] for each in rank_weights]
 

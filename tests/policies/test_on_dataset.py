@@ -162,3 +162,10 @@ def test_several_rank_weights_are_computed_together_and_remembered():
     np.testing.assert_array_equal(precision, scored(0).weights(PRECISION))
     assert len(policy.several_weights(list(np.eye(6)))) == 6  # more than are remembered
     assert asked == [1, 1, 6]
+
+
+def test_what_is_remembered_is_no_part_of_a_larger_table():
+    policy = scored(0)
+    for answer in policy.several_weights([DCG, PRECISION]):
+        assert answer.base is None
+    assert policy.weights(DCG).base is None

@@ -152,6 +152,19 @@ def test_cells_are_those_of_local_processes_though_a_worker_dies(head, tmp_path)
     assert cells(tmp_path / "there") == cells(tmp_path / "here")
 
 
+def test_a_figure_is_that_of_local_processes(head, tmp_path):
+    address, token = head
+    asked = ["reproduce", "figure-4", "--preset", "cltr", "-n", "500", "--seeds", "1"]
+    asked += ["-o", "scorer.hidden=[6]", "-o", "training.epochs=1", "-o", "production.epochs=1"]
+    asked += ["--data", small.saved(tmp_path)]
+    there = cltr(*asked, "--out", tmp_path / "there", "--cluster", address, token=token)
+    assert there.returncode == 0, there.stderr
+    here = cltr(*asked, "--out", tmp_path / "here", "--workers", "1")
+    assert here.returncode == 0, here.stderr
+    assert len(cells(tmp_path / "there")) > 1
+    assert cells(tmp_path / "there") == cells(tmp_path / "here")
+
+
 def test_intervals_are_those_of_one_process(head, tmp_path):
     address, token = head
     table = untidy.tidy(untidy.interactions(300, queries=12))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 65_536
 """Documents that are read together: bounds memory."""
+COLUMNS_AT_ONCE = 32
+"""Features whose deviations are computed together, in 64 bits: bounds memory."""
 GATHERED_BYTES = 2**28
 """Features of so much are kept in memory, standardised; more are read again for each batch."""
 ROWS_AHEAD = 16_384
@@ -198,8 +200,10 @@ def _moments(features: Matrix, rows: Integers) -> Moments:
         total += features[rows[part]].sum(0, dtype=np.float64)
     mean = total / n
     for part in _parts(len(rows)):
-        centred = features[rows[part]] - mean
-        squares += np.square(centred, out=centred).sum(0)
+        taken = features[rows[part]]
+        for some in np.array_split(np.arange(len(mean)), -(-len(mean) // COLUMNS_AT_ONCE)):
+            centred = taken[:, some] - mean[some]
+            squares[some] += np.square(centred, out=centred).sum(0)
     scale = np.sqrt(squares / n)
     constant = scale <= 1e-6 * np.abs(mean)
     return Moments(mean.astype(np.float32), np.where(constant, 1.0, scale).astype(np.float32))
