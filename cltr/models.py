@@ -17,6 +17,12 @@ class Policy(ABC):
     name: str
     """Its name in results."""
 
+    def __init_subclass__(cls, **arguments: object) -> None:
+        """A class that changes ``expected_weights`` alone changes ``several_weights`` with it."""
+        super().__init_subclass__(**arguments)
+        if "expected_weights" in vars(cls) and "several_weights" not in vars(cls):
+            cls.several_weights = Policy.several_weights  # type: ignore[method-assign]
+
     @abstractmethod
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
         r"""Return each document's expected rank weight :math:`\omega`, shaped like ``scores``."""
@@ -26,7 +32,8 @@ class Policy(ABC):
     ) -> list[Floats]:
         """Return the expected weights for several rank weights of one length.
 
-        Same numbers as one after the other; a policy may share work between them.
+        Exposure and evaluation ask this. It must give the numbers of ``expected_weights`` for each;
+        a policy may share work between them.
         """
         return [self.expected_weights(scores, lists, each) for each in rank_weights]
 

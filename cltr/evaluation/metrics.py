@@ -116,7 +116,8 @@ def measure(
         options: how judgements are read.
         queries: which to average over.
         further: metrics to report beside those that are always reported.
-        grades: of these documents, with the same options, where several policies share them.
+        grades: of these documents, where several policies share them; they also say the cut and
+            how judgements are read.
 
     Example:
         >>> from cltr.policies.on_dataset import ScoredPolicy
@@ -126,8 +127,8 @@ def measure(
         >>> measure(best, top_k=5, options=MetricOptions(empty="one"))["ndcg@5"]
         1.0
     """
-    options, dataset = options or MetricOptions(), policy.dataset
-    grades = grades or Grades(dataset, options, top_k)
+    dataset = policy.dataset
+    grades = grades or Grades(dataset, options or MetricOptions(), top_k)
     found = _per_query(policy, grades, further)
     relevant = grades.relevant_in_query > 0
     judged = dataset.judged_queries
@@ -136,11 +137,11 @@ def measure(
     means: MetricValues = {}
     for name, values in found.items():
         filled = grades.graded if name == "ndcg" else relevant
-        key = name if name == "average_rank" else f"{name}@{top_k}"
+        key = name if name == "average_rank" else f"{name}@{grades.top_k}"
         if values is None or none_judged:
             means[key] = None
         else:
-            means[key] = _mean(name, values, filled, chosen, options.empty)
+            means[key] = _mean(name, values, filled, chosen, grades.options.empty)
     return means
 
 

@@ -27,7 +27,7 @@ class Deterministic(Policy):
 
     def expected_weights(self, scores: Floats, lists: Lists, rank_weights: Floats) -> Floats:
         """The weight of the document's rank, 0 behind the last weighted rank."""
-        return self.several_weights(scores, lists, [rank_weights])[0]
+        return Deterministic.several_weights(self, scores, lists, [rank_weights])[0]
 
     def several_weights(
         self, scores: Floats, lists: Lists, rank_weights: Sequence[Floats]

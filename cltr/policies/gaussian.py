@@ -36,6 +36,8 @@ class Gaussian(Policy):
         weights = np.ascontiguousarray(rank_weights, dtype=np.float64)
         out = np.zeros(scores.shape)
         usable(usable(scores)[lists.members], drawn=True)
+        if not len(weights):
+            return out
         gaussian.expected_weights(
             usable(scores) / self.sigma,
             *lists,

@@ -29,6 +29,7 @@ def sum_of_pairs(
         before: a smooth function of the gap, elementwise.
         scale: over which gaps ``before`` changes.
     """
+    scores = np.asarray(scores, np.float64)
     owners = lists.owners[rows]
     wanted = np.bincount(owners, minlength=len(lists.lengths))
     long = wanted * lists.lengths > PAIRS

@@ -57,14 +57,14 @@ class PlackettLuce(Policy):
         r""":math:`\omega`, exact up to ``accuracy``; see ``cltr.kernels.plackett_luce``."""
         if self.backend == "torch":
             return self._on_torch("expected_weights", scores, lists=lists, weights=rank_weights)
-        return self.several_weights(scores, lists, [rank_weights])[0]
+        return PlackettLuce.several_weights(self, scores, lists, [rank_weights])[0]
 
     def several_weights(
         self, scores: Floats, lists: Lists, rank_weights: Sequence[Floats]
     ) -> list[Floats]:
         """As in the contract; most of the work is the same for all rank weights, and done once."""
         if self.backend == "torch":
-            return super().several_weights(scores, lists, rank_weights)
+            return [PlackettLuce.expected_weights(self, scores, lists, w) for w in rank_weights]
         from cltr.kernels import plackett_luce
 
         table = np.array(rank_weights, dtype=np.float64)

@@ -42,3 +42,11 @@ def test_sums_have_the_bits_of_those_along_the_list():
         for before in 0.5 + 0.5 * np.tanh(0.5 * (mine - scores[row])):
             total += before
         assert rank == total + 0.5
+
+
+def test_whole_numbers_are_scores_too():
+    for n in (50, 2001):  # pair by pair, and by interpolation
+        whole, lists, rows = np.arange(n) // 5, Lists.of_offsets(np.array([0, n])), np.arange(n)
+        found = PlackettLuce().expected_ranks(whole, lists, rows)
+        expected = PlackettLuce().expected_ranks(whole.astype(np.float64), lists, rows)
+        np.testing.assert_array_equal(found, expected)

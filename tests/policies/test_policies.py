@@ -167,7 +167,8 @@ def test_an_accuracy_that_is_none_is_refused(accuracy):
 
 def test_without_ranks_nothing_is_gained():
     lists, none = Lists.of_offsets(np.array([0, 2])), np.empty(0)
-    assert not PlackettLuce().expected_weights(np.zeros(2), lists, none).any()
+    for policy in (*POLICIES, Gaussian()):
+        assert not policy.expected_weights(np.zeros(2), lists, none).any()
     assert not PlackettLuce().gradient(np.zeros(2), np.ones(2), lists, none).any()
 
 
@@ -176,3 +177,20 @@ def test_seeds_are_one_per_list_and_of_the_generator():
     assert len(set(one.tolist())) == 50
     assert (one == same).all()
     assert (one != other).any()
+
+
+@pytest.mark.parametrize("base", [PlackettLuce, Deterministic, Gaussian])
+def test_a_class_that_changes_expected_weights_changes_those_of_several_metrics(base):
+    class Doubled(base):
+        def expected_weights(self, scores, lists, rank_weights):
+            return 2 * super().expected_weights(scores, lists, rank_weights)
+
+    class DoubledAgain(Doubled):
+        pass
+
+    scores, lists = np.array([0.5, 0.1, 0.2]), Lists.of_offsets(np.array([0, 3]))
+    for policy in (Doubled(), DoubledAgain()):
+        for rank, found in enumerate(policy.several_weights(scores, lists, list(np.eye(3)))):
+            expected = 2 * base().expected_weights(scores, lists, np.eye(3)[rank])
+            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_allclose(policy.rank_distribution(scores, lists, 3).sum(-1), 2.0)

@@ -43,3 +43,26 @@ def test_entries_of_no_list_rank_last():
     none = np.iinfo(np.int64).max
     assert ranks_by_score(scores, lists).tolist() == [none, 1, 0, none, none, 1, 2, 0]
     assert places_by_score(scores, lists).tolist() == [0, 1, 0, 0, 0, 2, 0, 1]
+
+
+def test_several_threads_may_sort_at_once_and_processes_that_were_forked(run_python):
+    code = """
+import os
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+from cltr.policies.sort_order import ranks_by_score
+from cltr.types import Lists
+lists = Lists.of_offsets(np.arange(0, 90_001, 90))
+scores = np.random.default_rng(0).normal(size=90_000)
+expected = np.lexsort((-scores, lists.owners))
+def right(turn):
+    return bool((ranks_by_score(scores, lists)[expected] == lists.places).all())
+with ThreadPoolExecutor(4) as threads:
+    assert all(threads.map(right, range(40)))
+child = os.fork()
+if not child:
+    os._exit(0 if right(0) else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    run_python(code, NUMBA_NUM_THREADS="2", NUMBA_THREADING_LAYER="workqueue")
+    run_python(code, NUMBA_NUM_THREADS="2")

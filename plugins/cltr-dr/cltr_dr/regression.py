@@ -39,7 +39,7 @@ MANY_STEPS = 1_000
 """Steps of Adam after which a fit goes on only where it still gains something. On many documents a
 pass has hundreds of steps, and the loss wavers by more from pass to pass than it falls."""
 LEAST_GAIN = 0.001
-"""Share by which the loss on held-out clicks must fall then to count as better."""
+"""Share of its size by which the loss on held-out clicks must fall then to count as better."""
 Layers: TypeAlias = tuple[tuple[Matrix, Matrix], ...]
 """Weights ``[out, in]`` and bias ``[out]`` of each layer."""
 Parameters: TypeAlias = "list[torch.nn.Parameter]"
@@ -65,7 +65,7 @@ class RegressionOptions(Options):
         10,
         ge=1,
         description="stop after this many passes without a better loss on held-out clicks; after "
-        f"{MANY_STEPS:,} steps it counts as better if it is lower by {LEAST_GAIN:.1%}.",
+        f"{MANY_STEPS:,} steps, a loss is better if it is lower by {LEAST_GAIN:.1%} of its size.",
     )
     learning_rate: float = Field(
         5e-3, gt=0, description=("step size; larger is faster and less stable.")
@@ -173,7 +173,8 @@ class _Fit:
         for epoch, (value, found) in enumerate(self._epochs(parameters), 1):
             if value < best:
                 best, layers = value, found
-            if value < better * (1 - LEAST_GAIN * (epoch * steps > MANY_STEPS)):
+            least = LEAST_GAIN * abs(better) if epoch * steps > MANY_STEPS else 0.0
+            if value < better - least:
                 better, better_epoch = value, epoch
             elif epoch - better_epoch >= self.options.patience:
                 break
