@@ -104,13 +104,15 @@ def numbers() -> dict[str, str]:
     """Numbers for sentences, by name."""
     rows = _measured()[2]
 
-    def ratios(ranks: int, *documents: int, peaked: bool = True) -> str:
-        """Of a step to the network alone."""
+    def ratios(
+        ranks: int, *documents: int, peaked: bool = True, rival: str = "scorer alone"
+    ) -> str:
+        """Of a step to the network alone, by torch or our own."""
         found = [
             float(row[4])
             for row in rows
             if row[0] == "step, `exact`"
-            and row[3].startswith("scorer alone")
+            and row[3].startswith(rival)
             and any(row[1].startswith(f"{n} documents, K={ranks},") for n in documents)
             and (peaked or not row[1].endswith("scale 40"))
         ]
@@ -123,6 +125,9 @@ def numbers() -> dict[str, str]:
         "steps of 5, short": ratios(5, 10),
         "steps of 10": ratios(10, 120, 1000, peaked=False),
         "steps of 20": ratios(20, 120, 1000, peaked=False),
+        "own steps of 5": ratios(5, 120, 1000, rival="own"),
+        "own steps of 10": ratios(10, 120, 1000, peaked=False, rival="own"),
+        "own steps of 20": ratios(20, 120, 1000, peaked=False, rival="own"),
         "start": start[2],
         "imports": re.sub(r".*numba ", "", start[3]),
         "blocks": f"{1 / float(blocks[4]):.1f}",
